@@ -81,6 +81,7 @@ class Size(NamedTuple):
     """False if `count` is only an upper bound."""
 
 
+@runtime_checkable
 class Template(Protocol):
     """A problem family: every valid filling of its slots is a problem with the same logic."""
 
@@ -330,6 +331,7 @@ class Model(Protocol):
 P = TypeVar("P", bound=Hashable)
 
 
+@runtime_checkable
 class Space(Protocol[P]):
     """What a search walks through."""
 
