@@ -1,0 +1,19 @@
+"""What is asked: templates, their slots and variations, suites, prompts and grading."""
+
+from robust_jax.problems.prompts import INSTRUCTION, STOP, build_prompt
+from robust_jax.problems.suite import check_suite, check_template, list_suites, load_suite
+from robust_jax.problems.template import SymbolicTemplate, restricted
+from robust_jax.problems.trace import check_trace
+
+__all__ = [
+    "INSTRUCTION",
+    "STOP",
+    "SymbolicTemplate",
+    "build_prompt",
+    "check_suite",
+    "check_template",
+    "check_trace",
+    "list_suites",
+    "load_suite",
+    "restricted",
+]

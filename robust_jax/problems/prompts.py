@@ -1,0 +1,82 @@
+"""Prompts: the instruction, worked examples and the problem, as messages and as plain text."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection
+from typing import Literal
+
+from robust_jax.errors import InputError
+from robust_jax.types import Example, Message, Prompt, Suite
+
+INSTRUCTION = (
+    "Solve the following math problem. Reason step by step, and end with a line that holds the final number alone "
+    "after ####, such as: #### 42"
+)
+"""What a chat model is told before the problem."""
+
+STOP = ("\nQuestion:",)
+"""Where a reply to the plain form ends: a model that goes on would invent the next question."""
+
+Style = Literal["message", "turns"]
+"""message: everything in one user message; turns: every example is an exchange of its own."""
+
+
+_log = logging.getLogger(__name__)
+
+
+def build_prompt(
+    suite: Suite,
+    variation_text: str,
+    *,
+    shots: int,
+    style: Style = "message",
+    system: str | None = None,
+    exclude_question: Collection[str] = (),
+) -> Prompt:
+    """The prompt that puts one problem of a suite to a model.
+
+    What stands before the problem is the same for all problems of a suite, except for a problem that is itself one of
+    the examples: that example is left out, the next one takes its place, and the log says so. To keep the prefix the
+    same there too, name such problems in `exclude_question` throughout.
+
+    Args:
+        suite: where the worked examples come from.
+        variation_text: the problem.
+        shots: how many examples to show; the first ones of the suite.
+        style: one user message, or an exchange of messages for each example.
+        system: a system message to begin with.
+        exclude_question: problems that may not be shown as examples either.
+
+    Raises:
+        InputError: the suite has too few examples.
+    """
+    examples = _examples(suite, variation_text, shots, exclude_question)
+    opening = () if system is None else (Message("system", system),)
+    shown = "".join(f"Question: {example.question}\nAnswer: {example.solution}\n\n" for example in examples)
+    raw = f"{shown}Question: {variation_text}\nAnswer:"
+    turns: list[Message] = []
+    if style == "turns":
+        for example in examples:
+            turns.append(Message("user", f"{INSTRUCTION}\n\n{example.question}"))
+            turns.append(Message("assistant", example.solution))
+        turns.append(Message("user", f"{INSTRUCTION}\n\n{variation_text}"))
+    else:
+        turns.append(Message("user", f"{INSTRUCTION}\n\n{raw}"))
+    return Prompt((*opening, *turns), problem=variation_text, raw=raw)
+
+
+def _examples(suite: Suite, problem: str, shots: int, excluded: Collection[str]) -> list[Example]:
+    tested = {_spaced(problem), *map(_spaced, excluded)}
+    usable = [example for example in suite.examples if _spaced(example.question) not in tested]
+    dropped = len(suite.examples) - len(usable)
+    if not 0 <= shots <= len(usable):
+        reason = f", of which {dropped} cannot be shown because they are the tested problem" if dropped else ""
+        raise InputError(f"{shots} shots: the suite '{suite.name}' has {len(suite.examples)} examples{reason}")
+    if any(_spaced(example.question) == _spaced(problem) for example in suite.examples[:shots]):
+        _log.warning("suite %s: an example is left out because it is the tested problem: %.60s", suite.name, problem)
+    return usable[:shots]
+
+
+def _spaced(text: str) -> str:
+    return " ".join(text.split())
