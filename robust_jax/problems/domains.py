@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import overload
 
-from robust_jax.problems.expressions import whole
+from robust_jax.problems.arithmetic import whole
 from robust_jax.types import Number, Value
 
 
 @dataclass(frozen=True)
 class Grid(Sequence[Number]):
-    """The numbers start, start + step, …, `count` of them, exact and never written out."""
+    """The numbers start, start + step, …, `length` of them, exact and never written out."""
 
     start: Number
     step: Number
-    count: int
+    length: int
 
     @classmethod
     def between(cls, start: Number, stop: Number, step: Number = 1) -> Grid:
@@ -31,13 +31,13 @@ class Grid(Sequence[Number]):
             raise ValueError("the step has to be positive")
         if stop < start:
             raise ValueError("the end lies before the start")
-        count = int((stop - start) // step) + 1
-        if count > sys.maxsize:
+        length = int((stop - start) // step) + 1
+        if length > sys.maxsize:
             raise ValueError("it has too many values")
-        return cls(whole(start), whole(step), count)
+        return cls(whole(start), whole(step), length)
 
     def __len__(self) -> int:
-        return self.count
+        return self.length
 
     @overload
     def __getitem__(self, index: int) -> Number: ...
@@ -45,24 +45,26 @@ class Grid(Sequence[Number]):
     def __getitem__(self, index: slice) -> Sequence[Number]: ...
     def __getitem__(self, index: int | slice) -> Number | Sequence[Number]:
         if isinstance(index, slice):
-            return [self[i] for i in range(*index.indices(self.count))]
-        if not -self.count <= index < self.count:
+            return [self[i] for i in range(*index.indices(self.length))]
+        if not -self.length <= index < self.length:
             raise IndexError(index)
-        return whole(self.start + self.step * (index % self.count))
+        return whole(self.start + self.step * (index % self.length))
 
     def __iter__(self) -> Iterator[Number]:
         if isinstance(self.start, int) and isinstance(self.step, int):
-            return iter(range(self.start, self.start + self.step * self.count, self.step))
-        return (whole(self.start + self.step * index) for index in range(self.count))
+            return iter(range(self.start, self.start + self.step * self.length, self.step))
+        return (whole(self.start + self.step * index) for index in range(self.length))
 
     def __contains__(self, value: object) -> bool:
         if not isinstance(value, (int, Fraction)):
             return False
         index = Fraction(value - self.start) / self.step
-        return index.denominator == 1 and 0 <= index < self.count
+        return index.denominator == 1 and 0 <= index < self.length
 
 
 def common_kind(domain: Sequence[Value]) -> type | None:
-    """The one kind of value that a tuple holds (`str`, `Pair`, or `Fraction` for every number); None if they differ."""
+    """The one kind of value that a domain holds: `str`, `Pair`, or `Fraction` for all numbers; None if they differ."""
+    if isinstance(domain, Grid):
+        return Fraction
     kinds = {Fraction if isinstance(value, (int, Fraction)) else type(value) for value in domain}
     return kinds.pop() if len(kinds) == 1 else None

@@ -64,7 +64,7 @@ class Component:
         for group in self.distinct:
             if len({values[name] for name in group}) < len(group):
                 return False
-        return all(constraint(values) for constraint in self.constraints)
+        return all(constraint.holds(values) for constraint in self.constraints)
 
     @cached_property
     def size(self) -> Size:
@@ -94,7 +94,7 @@ class Component:
             if any(values[other] == value for other in others):
                 continue
             values[name] = value
-            if all(constraint(values) for constraint in constraints):
+            if all(constraint.holds(values) for constraint in constraints):
                 yield from self._extend(values, depth + 1)
         values.pop(name, None)
 
@@ -122,7 +122,7 @@ class Component:
         constraints = [constraint for constraint in self.constraints if constraint.names == {slot.name}]
         if not constraints or len(slot.domain) > ENUMERABLE:
             return slot.domain
-        kept = tuple(value for value in slot.domain if all(c({slot.name: value}) for c in constraints))
+        kept = tuple(value for value in slot.domain if all(c.holds({slot.name: value}) for c in constraints))
         if not kept:
             raise InputError(f"{self.where}: no value of slot '{slot.name}' satisfies '{constraints[0].source}'")
         return kept
@@ -138,10 +138,7 @@ class Component:
         for row in rng.integers([len(domain) for domain in self._domains], size=(draws, len(self.slots))).tolist():
             values = {s.name: d[i] for s, d, i in zip(self.slots, self._domains, row, strict=True)}
             for constraint in self.constraints:
-                try:
-                    failures[constraint.source] += not constraint(values)
-                except InputError:
-                    failures[constraint.source] += 1
+                failures[constraint.source] += not constraint.holds(values)
         if not failures:
             return f"{self.where}: the slots {', '.join(self._names)} cannot be pairwise distinct: add values"
         worst = max(failures, key=lambda source: failures[source])

@@ -10,8 +10,9 @@ from fractions import Fraction
 import yaml
 
 from robust_jax.errors import InputError
+from robust_jax.problems.arithmetic import whole
 from robust_jax.problems.domains import Grid, common_kind
-from robust_jax.problems.expressions import RESERVED, parse, whole
+from robust_jax.problems.expressions import RESERVED, parse
 from robust_jax.problems.template import SymbolicTemplate
 from robust_jax.problems.text import MAX_PLACES, parse_text
 from robust_jax.types import Example, Grading, Number, Pair, Point, Slot, Suite, Value
@@ -90,10 +91,14 @@ def _refuse_aliases(text: str) -> None:
     depth = 0
     for event in yaml.parse(text, Loader=_Loader):
         if isinstance(event, yaml.AliasEvent):
-            raise InputError(f"line {event.start_mark.line + 1}: aliases (*{event.anchor}) are not allowed")
+            raise InputError(f"line {_line(event)}: aliases (*{event.anchor}) are not allowed")
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > _MAX_NESTING:
-            raise InputError(f"line {event.start_mark.line + 1}: nested more than {_MAX_NESTING} levels deep")
+            raise InputError(f"line {_line(event)}: nested more than {_MAX_NESTING} levels deep")
+
+
+def _line(event: yaml.Event) -> int:
+    return event.start_mark.line + 1 if event.start_mark else 0
 
 
 def _template_lines(root: yaml.Node | None) -> list[int]:
@@ -158,10 +163,10 @@ def _read_template(data: object, lists: Mapping[str, tuple[Value, ...]]) -> Symb
     slots: list[Slot] = []
     distinct: list[tuple[str, ...]] = []
     for key, domain in _mapping(entry.get("slots", {}), f"{where}, slots", None).items():
-        names = tuple(name.strip() for name in key.split(","))
-        slots += _read_slots(names, domain, lists, f"{where}, slot '{key}'")
-        if len(names) > 1:
-            distinct.append(names)
+        group = tuple(name.strip() for name in key.split(","))
+        slots += _read_slots(group, domain, lists, f"{where}, slot '{key}'")
+        if len(group) > 1:
+            distinct.append(group)
     names = [slot.name for slot in slots]
     twice = next((name for name in names if names.count(name) > 1), None)
     if not slots or len(slots) > _MAX_SLOTS or twice is not None:
@@ -221,9 +226,9 @@ def _read_slots(
             domain = _read_grid(content, form, where)
     if len(domain) < len(names):
         raise InputError(f"{where}: {len(names)} slots cannot be pairwise distinct over {len(domain)} values")
-    if places and common_kind(domain[:1]) is not Fraction:
+    if places and common_kind(domain) is not Fraction:
         raise InputError(f"{where}: places is for numbers")
-    for value in domain[:2]:
+    for value in domain[:2] if isinstance(domain, Grid) else domain:
         if places and isinstance(value, Fraction) and 10**places % value.denominator:
             raise InputError(f"{where}: {value} has more than {places} decimals")
     return (Slot(name, domain, places) for name in names)
@@ -250,15 +255,18 @@ def _read_base(data: object, slots: Sequence[Slot], where: str) -> Point:
 
 
 def _read_base_value(data: object, slot: Slot, where: str) -> Value:
-    kind = common_kind(slot.domain[:1])
+    kind = common_kind(slot.domain)
     if kind is str:
         return _word(data, where)
     if kind is Fraction:
         return _number(data, where)
-    if isinstance(data, list):
-        return _pair(data, where)
     known = {pair.word: pair for pair in slot.domain if isinstance(pair, Pair)}
-    if data not in known:
+    if isinstance(data, list):
+        pair = _pair(data, where)
+        if known.get(pair.word, pair) != pair:
+            raise InputError(f"{where}: '{pair.word}' stands for {known[pair.word].number} in the slot's pairs")
+        return pair
+    if str(data) not in known:
         raise InputError(f"{where}: '{data}' is none of the pairs: write [word, number]")
     return known[str(data)]
 

@@ -16,7 +16,7 @@ from robust_jax.types import Grading, Point, Suite, Template
 
 MAX_BYTES = 10_000_000
 """Size of a suite file."""
-_FILLINGS_AT_LOAD = 3
+_FILLINGS_AT_LOAD = 5
 _ENOUGH = 30
 """Valid fillings below which a template is too small to say anything about a model."""
 
@@ -35,54 +35,58 @@ def load_suite(spec: str) -> Suite:
         InputError: there is no such suite, the file is not in the language, or a template is faulty.
     """
     path = _bundled().get(spec) or Path(spec)
-    if path.suffix not in (".yaml", ".yml"):
+    if path.suffix.lower() not in (".yaml", ".yml"):
         nearest = difflib.get_close_matches(spec, list_suites(), n=1, cutoff=0)
         hint = f"did you mean '{nearest[0]}'?" if nearest else "give the path of a .yaml file"
         raise InputError(f"there is no suite '{spec}': {hint}")
     try:
-        content = path.read_bytes() if path.stat().st_size <= MAX_BYTES else None
+        with path.open("rb") as file:
+            content = file.read(MAX_BYTES + 1)
     except OSError as error:
         raise InputError(f"cannot read the suite {path}: {error.strerror}") from None
-    if content is None:
+    if len(content) > MAX_BYTES:
         raise InputError(f"the suite {path} is larger than {MAX_BYTES // 10**6} MB: split it")
     suite = read_suite(content, path.name)
+    faults = _check_examples(suite)
     for template in suite.templates:
-        for fault in check_template(template, suite.grading, fillings=_FILLINGS_AT_LOAD):
-            raise InputError(f"{path.name}: {fault}")
+        faults = faults or check_template(template, suite.grading, fillings=_FILLINGS_AT_LOAD)
+    if faults:
+        raise InputError(f"{path.name}: {faults[0]}")
     return suite
 
 
 def check_suite(suite: Suite, fillings: int = 200, seed: int = 0) -> list[str]:
     """Every fault found in a suite, one line each, on the bases and `fillings` random fillings of every template."""
-    faults = []
+    faults = _check_examples(suite)
     for template in suite.templates:
         faults += check_template(template, suite.grading, fillings=fillings, seed=seed)
         if isinstance(template, SymbolicTemplate):
-            faults += _unused_slots(template)
-        try:
-            size = template.size
-        except InputError:
-            continue
-        if size.count < _ENOUGH:
-            faults.append(f"template {template.id}: only {size.count} valid fillings, fewer than {_ENOUGH}")
-    for number, example in enumerate(suite.examples, 1):
-        faults += [f"example {number}: {fault}" for fault in check_trace(example.solution, None, suite.grading)]
+            faults += _check_slots(template)
     return faults
 
 
 def check_template(template: Template, grading: Grading, *, fillings: int, seed: int = 0) -> list[str]:
-    """The faults of one template: for each kind of fault the first filling that shows it, one line each."""
+    """The faults of one template on its base and random fillings: each line of the solution is named once."""
     generator = rng(seed, "check", template.id)
+    points = [] if template.base is None else [template.base]
     faults: dict[str, str] = {}
-    points = [] if template.base is None else [("base problem", template.base)]
     try:
-        points += [("filling", template.random(generator)) for _ in range(fillings)]
+        points += [template.random(generator) for _ in range(fillings)]
     except InputError as error:
         faults["unsatisfiable"] = str(error)
-    for label, point in points:
+    for point in points:
         for fault in _faults_at(template, grading, point):
-            faults.setdefault(fault, f"template {template.id}, {label} {template.key(point)}: {fault}")
-    return list(faults.values())[:10]
+            # What precedes the colon says where: `line 2`, or `template apples, answer`.
+            faults.setdefault(fault.partition(":")[0], f"template {template.id} at {template.key(point)}: {fault}")
+    return list(faults.values())
+
+
+def _check_examples(suite: Suite) -> list[str]:
+    return [
+        f"example {number}: {fault}"
+        for number, example in enumerate(suite.examples, 1)
+        for fault in check_trace(example.solution, None, suite.grading)
+    ]
 
 
 def _faults_at(template: Template, grading: Grading, point: Point) -> list[str]:
@@ -93,13 +97,21 @@ def _faults_at(template: Template, grading: Grading, point: Point) -> list[str]:
     return check_trace(variation.trace, variation.answer, grading)
 
 
-def _unused_slots(template: SymbolicTemplate) -> list[str]:
-    used = template.question.names
-    return [
-        f"template {template.id}: slot '{slot.name}' does not occur in the question"
+def _check_slots(template: SymbolicTemplate) -> list[str]:
+    """Slots that the reader of the problem learns nothing about, and a template with too few fillings."""
+    told = template.question.names.union(*(constraint.names for constraint in template.constraints))
+    faults = [
+        f"template {template.id}: slot '{slot.name}' occurs neither in the question nor in a constraint"
         for slot in template.slots
-        if slot.name not in used
+        if slot.name not in told
     ]
+    try:
+        size = template.size
+    except InputError:  # No filling at all is already a fault of the template.
+        return faults
+    if 0 < size.count < _ENOUGH:
+        faults.append(f"template {template.id}: only {size.count} valid fillings, fewer than {_ENOUGH}")
+    return faults
 
 
 def _bundled() -> Mapping[str, Path]:

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from robust_jax.errors import InputError
-from robust_jax.problems.domains import common_kind
+from robust_jax.problems.domains import Grid, common_kind
 from robust_jax.problems.expressions import Expression
 from robust_jax.problems.fillings import Component
 from robust_jax.problems.text import Text, exact
@@ -75,7 +75,7 @@ class SymbolicTemplate:
                 continue
             values[name] = value
             for constraint in constraints:
-                if not constraint(values):
+                if not constraint.holds(values):
                     break
             else:
                 yield (*before, value, *after)
@@ -120,7 +120,7 @@ class SymbolicTemplate:
             others = [values[other] for other in group if other != name]
             if len(set(others)) < len(others):
                 return False
-        return all(constraint(values) for constraint in self.constraints if name not in constraint.names)
+        return all(constraint.holds(values) for constraint in self.constraints if name not in constraint.names)
 
     @cached_property
     def _names(self) -> tuple[str, ...]:
@@ -133,8 +133,11 @@ class SymbolicTemplate:
     @cached_property
     def _components(self) -> tuple[Component, ...]:
         """The slots' connected components, where constraints and groups of distinct slots are the connections."""
-        label = {name: index for index, name in enumerate(self._names)}
-        for connected in [*(c.names for c in self.constraints), *self.distinct]:
+        # Slots that nothing constrains share the label -1: they can be drawn together.
+        connections = [*(constraint.names for constraint in self.constraints), *self.distinct]
+        constrained = frozenset().union(*connections)
+        label = {name: index if name in constrained else -1 for index, name in enumerate(self._names)}
+        for connected in connections:
             labels = {label[name] for name in connected}
             label = {name: min(labels) if old in labels else old for name, old in label.items()}
         components = []
@@ -146,7 +149,7 @@ class SymbolicTemplate:
                     where=f"template {self.id}",
                     slots=tuple(self.slots[index] for index in indices),
                     indices=indices,
-                    constraints=tuple(c for c in self.constraints if c.names and c.names <= names),
+                    constraints=tuple(c for c in self.constraints if c.names <= names),
                     distinct=tuple(group for group in self.distinct if names.issuperset(group)),
                 )
             )
@@ -163,9 +166,10 @@ def restricted(template: SymbolicTemplate, domains: Mapping[str, Sequence[Value]
     for name, domain in domains.items():
         if name not in known:
             raise InputError(f"template {template.id}: there is no slot '{name}' (slots: {', '.join(known)})")
-        if not domain or common_kind(domain[:1]) is not common_kind(known[name].domain[:1]):
+        if not domain or common_kind(domain) is not common_kind(known[name].domain):
             raise InputError(f"template {template.id}: the domain of slot '{name}' is empty or of another kind")
-    slots = tuple(replace(slot, domain=domains.get(slot.name, slot.domain)) for slot in template.slots)
+    frozen = {name: domain if isinstance(domain, Grid) else tuple(domain) for name, domain in domains.items()}
+    slots = tuple(replace(slot, domain=frozen.get(slot.name, slot.domain)) for slot in template.slots)
     return replace(template, slots=slots)
 
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from robust_jax.errors import InputError
-from robust_jax.problems.expressions import Expression, Result, Values, parse, round_half_up
+from robust_jax.problems.arithmetic import round_half_up
+from robust_jax.problems.expressions import Expression, Values, parse
 from robust_jax.types import Number, Pair, Slot
 
 MAX_PLACES = 20
@@ -16,7 +17,7 @@ EXACT_PLACES = 6
 """A number without a format is printed in full if it has at most so many decimals."""
 
 _PIECE = re.compile(r"""(?P<literal>(?:[^{}]|\{\{|\}\})+)|\{(?P<hole>(?:[^{}'"]|'[^']*'|"[^"]*")*)\}""")
-_FORMAT = re.compile(r":(?P<comma>,?)(?:\.(?P<places>\d{1,2})f)?\s*$")
+_FORMAT = re.compile(r":(?=.)(?P<comma>,?)(?:\.(?P<places>\d{1,2})f)?$")
 
 
 @dataclass(frozen=True)
@@ -24,43 +25,39 @@ class Hole:
     """One `{expression}` of a text."""
 
     expression: Expression
-    places: int | None
-    """Decimals to print; None prints the exact number."""
+    rounded_to: int | None = None
+    """Decimals that a format such as `:.2f` asks for; None prints the exact number."""
     thousands: bool = False
-    is_fixed: bool = True
-    """Whether `places` was asked for by a format, so that the number is rounded to it."""
+    """Whether thousands are separated by commas."""
+    least_places: int = 0
+    """Decimals that a bare slot is printed with at least."""
 
     def render(self, values: Values) -> str:
         """The hole's text at these values.
 
         Raises:
-            InputError: it is a number that cannot be written exactly and has no format.
+            InputError: it has no value there, or none that can be printed without a format.
         """
         value = self.expression(values)
-        if value.__class__ is int and not self.places and not self.thousands:
+        has_format = self.rounded_to is not None or self.thousands
+        if value.__class__ is int and not has_format and not self.least_places:
             return str(value)
-        return self._format(value)
-
-    def _format(self, value: Result) -> str:
-        if isinstance(value, bool):
-            raise InputError(
-                f"{self.expression.where}: '{self.expression.source}' is a condition: it cannot be printed"
-            )
         if isinstance(value, Pair):
-            value = value.number if self.is_fixed and self.places is not None else value.word
-        if isinstance(value, str):
-            if self.thousands or (self.is_fixed and self.places is not None):
-                raise InputError(f"{self.expression.where}: '{self.expression.source}' is a word: remove its format")
+            value = value.number if has_format else value.word
+        if isinstance(value, str) and not has_format:
             return value
-        places = self.places
-        if places is None or (not self.is_fixed and not _has_places(value, places)):
-            places = exact_places(value)
+        if isinstance(value, (str, bool)):
+            raise self._error(f"{value} cannot be printed with that format")
+        places = self.rounded_to
         if places is None:
-            raise InputError(
-                f"{self.expression.where}: '{self.expression.source}' = {value} has no short decimal: "
-                "add a format such as :.2f"
-            )
+            places = exact_places(value, max(EXACT_PLACES, self.least_places))
+            if places is None:
+                raise self._error(f"{value} has no short exact decimal: add a format such as :.2f")
+            places = max(places, self.least_places)
         return decimal(value, places, thousands=self.thousands)
+
+    def _error(self, reason: str) -> InputError:
+        return InputError(f"{self.expression.where}: '{self.expression.source}': {reason}")
 
 
 @dataclass(frozen=True)
@@ -76,7 +73,7 @@ class Text:
 
     def render(self, values: Values) -> str:
         """The text at these slot values."""
-        return "".join([piece if piece.__class__ is str else piece.render(values) for piece in self.pieces])  # type: ignore[union-attr,misc]
+        return "".join([piece if isinstance(piece, str) else piece.render(values) for piece in self.pieces])
 
 
 def parse_text(source: str, slots: Sequence[Slot], *, where: str) -> Text:
@@ -106,16 +103,16 @@ def parse_text(source: str, slots: Sequence[Slot], *, where: str) -> Text:
 
 def _parse_hole(source: str, places: Mapping[str, int], where: str) -> Hole:
     format_ = _FORMAT.search(source)
-    if format_ is None or not (format_["comma"] or format_["places"]):
-        expression = parse(source, places, where=where)
-        return Hole(expression, places.get(expression.source), is_fixed=False)
-    wanted = int(format_["places"]) if format_["places"] else None
-    if wanted is not None and wanted > MAX_PLACES:
+    expression = parse(source[: format_.start()] if format_ else source, places, where=where)
+    if expression.kind == "boolean":
+        raise InputError(f"{where}: '{expression.source}' is true or false: it cannot be printed")
+    least_places = places.get(expression.source, 0)
+    if format_ is None:
+        return Hole(expression, least_places=least_places)
+    rounded_to = int(format_["places"]) if format_["places"] else None
+    if rounded_to is not None and rounded_to > MAX_PLACES:
         raise InputError(f"{where}: '{source}' asks for more than {MAX_PLACES} decimals")
-    expression = parse(source[: format_.start()], places, where=where)
-    if wanted is None:
-        return Hole(expression, places.get(expression.source), thousands=True, is_fixed=False)
-    return Hole(expression, wanted, thousands=bool(format_["comma"]))
+    return Hole(expression, rounded_to, thousands=bool(format_["comma"]), least_places=least_places)
 
 
 def decimal(number: Number, places: int, *, thousands: bool = False) -> str:
@@ -130,7 +127,7 @@ def decimal(number: Number, places: int, *, thousands: bool = False) -> str:
 
 def exact_places(number: Number, most: int = EXACT_PLACES) -> int | None:
     """The fewest decimals that write a number exactly; None if it takes more than `most`."""
-    return next((places for places in range(most + 1) if _has_places(number, places)), None)
+    return next((places for places in range(most + 1) if 10**places % number.denominator == 0), None)
 
 
 @lru_cache(maxsize=100_000)
@@ -138,7 +135,3 @@ def exact(number: Number) -> str:
     """An exact and readable spelling of a number: a decimal if it is short, else a fraction such as 1/3."""
     places = exact_places(number)
     return str(number) if places is None else decimal(number, places)
-
-
-def _has_places(number: Number, places: int) -> bool:
-    return 10**places % number.denominator == 0

@@ -1,8 +1,7 @@
 """Checks a written-out worked solution: every equation in it holds, and it ends in the right number.
 
 A side of an equation is the longest run of arithmetic that touches the equals sign. The left side may instead be a
-plain label (`Total = 3 + 4`); a label that holds a number or an operator is refused, because what it computes would
-go unchecked.
+plain label (`Total = 3 + 4`). Whatever would leave a part of a computation unread is a fault: `5 boxes + 3 = 8`.
 """
 
 from __future__ import annotations
@@ -13,134 +12,157 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from robust_jax.errors import InputError
-from robust_jax.problems.expressions import RESERVED, parse
+from robust_jax.problems.arithmetic import FUNCTIONS
+from robust_jax.problems.expressions import parse
+from robust_jax.problems.text import exact
 from robust_jax.types import Grading, Number
 
+_MAX_TOKENS = 150
+"""Tokens of one line with equations."""
+
+# A number glued to a letter (`5kg`) is not one, and neither is a part of it: hence the atomic groups.
 _TOKEN = re.compile(
-    r"""\s*(?:
-      (?P<number>(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?|\.\d+)(?P<percent>\s?%)?(?![A-Za-z_])
+    rf"""\s*(?:
+      (?P<number>(?>\d{{1,3}}(?:,\d{{3}})+(?!\d)(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+))(?P<percent>\s?%)?(?!\w)
     | (?P<equals>≈|(?<![<>!=])==?(?![>=]))
-    | (?P<operator>\*\*|//|[-+*/^()−–×·÷])
+    | (?P<operator>\*\*|//|[-+*/^−–×·÷])
+    | (?P<bracket>[()])
     | (?P<currency>[$€£¥])
     | (?P<comma>,)
-    | (?P<word>[^\W\d_][\w'’]*(?:-[^\W\d_][\w'’]*)*)
+    | (?P<function>(?:{"|".join(FUNCTIONS)})(?=\s?\()|pi\b)
+    | (?P<word>\w[\w'’]*(?:-\w[\w'’]*)*)
     | (?P<end>[.;:!?](?=\s|$))
     | (?P<other>\S)
     )""",
     re.VERBOSE,
 )
+_ARITHMETIC = frozenset({"number", "operator", "bracket", "comma", "function"})
 _SPELLING = {"−": "-", "–": "-", "×": "*", "·": "*", "÷": "/", "^": "**"}
-_FINAL = re.compile(r"####[ ]*(?P<answer>\S.*)")
-_MAX_TOKENS = 120
+_BULLET = re.compile(r"\s*[-*•]\s+")
+_FINAL = re.compile(r"####\s*(?P<answer>\S.*)")
 
 
 @dataclass(frozen=True)
 class _Token:
     kind: str
     text: str
-    """As an expression spells it; empty for a currency sign."""
-    place: Fraction | None = None
-    """For a number, the value of its last printed place if that is a decimal."""
+    """As an expression spells it."""
+    is_sign: bool = False
+    """Whether it is a plus or minus that is glued to what follows, but not to what precedes."""
+    place: Fraction = Fraction(0)
+    """For a number, the value of its last printed place."""
 
 
 @dataclass(frozen=True)
 class _Side:
     text: str
-    value: Number
+    value: Fraction
     place: Fraction | None
-    """The last printed place, where the side is one printed decimal or whole number."""
+    """The last printed place of a side that is one printed number."""
 
 
 def check_trace(trace: str, answer: Number | None, grading: Grading) -> list[str]:
     """Every fault of a worked solution, one line each; an empty list if it is right.
 
-    The sides of `≈` agree within half of the last printed place. So do those of `=` where a number is printed with
-    decimals; whole numbers on `=` agree exactly. The number after `####` has to be right by the suite's own grading,
-    unless no answer is given to compare it with.
+    The sides of `≈` agree within half of the last printed place. So do those of `=` where that place is a decimal;
+    whole numbers on `=` agree exactly. The number after `####` has to be right by the suite's own grading, unless no
+    answer is given to compare it with.
     """
     *lines, last = trace.rstrip().split("\n")
-    faults = [fault for line in lines for fault in _check_line(line)]
+    faults = [
+        f"line {number}: '{line.strip()[:100]}': {fault}"
+        for number, line in enumerate(lines, 1)
+        for fault in _check_line(line)
+    ]
     final = _FINAL.fullmatch(last.strip())
-    if final is None:
-        return [*faults, "the solution does not end in a line '#### answer'"]
-    side = _evaluate(_tokens(final["answer"]))
-    if side is None:
-        return [*faults, f"'{final['answer']}' after #### is not a number"]
-    if answer is not None and abs(side.value - answer) > grading.absolute + grading.relative * abs(answer):
-        faults.append(f"the solution ends in {final['answer']}, but the answer expression gives {answer}")
+    side = _evaluate(_tokens(final["answer"])) if final else None
+    if final is None or side is None:
+        faults.append(f"line {len(lines) + 1}: the solution has to end in a line '#### number'")
+    elif answer is not None and abs(side.value - answer) > grading.absolute + grading.relative * abs(Fraction(answer)):
+        written = final["answer"]
+        faults.append(f"line {len(lines) + 1}: the solution ends in {written}, not in the answer {exact(answer)}")
     return faults
 
 
 def _check_line(line: str) -> list[str]:
-    tokens = _tokens(line)
+    bullet = _BULLET.match(line)
+    tokens = _tokens(line[bullet.end() :] if bullet else line)
     signs = [index for index, token in enumerate(tokens) if token.kind == "equals"]
-    if len(tokens) > _MAX_TOKENS and signs:
-        return [f"'{line.strip()[:60]}…' is too long to check: break the line"]
+    if signs and len(tokens) > _MAX_TOKENS:
+        return ["too long to check: break the line"]
     faults = []
-    for number, sign in enumerate(signs):
-        start = signs[number - 1] + 1 if number else 0
-        end = signs[number + 1] if number + 1 < len(signs) else len(tokens)
-        before, after = tokens[start:sign], tokens[sign + 1 : end]
-        left, right = _longest(before, from_end=True), _longest(after, from_end=False)
+    for start, sign, end in zip([-1, *signs], signs, [*signs[1:], len(tokens)], strict=False):
+        before, after = tokens[start + 1 : sign], tokens[sign + 1 : end]
+        left, right = _left_side(before), _right_side(after)
         if right is None or (left is None and not _is_label(before)):
-            faults.append(f"'{line.strip()}': cannot read the equation at sign {number + 1}: write plain arithmetic")
+            shown = "".join(f"{token.text} " for token in tokens[start + 1 : end])
+            faults.append(f"cannot read the equation '{shown.strip()}': write plain arithmetic around the sign")
         elif left is not None and not _agree(left, right, is_rounded=tokens[sign].text == "≈"):
-            faults.append(
-                f"'{line.strip()}': {left.text} is {_shown(left.value)}, not {right.text}"
-                + ("" if right.text == str(right.value) else f" ({_shown(right.value)})")
-            )
+            faults.append(f"{_shown(left)} does not agree with {_shown(right)}")
     return faults
 
 
 def _tokens(text: str) -> list[_Token]:
     tokens = []
     for match in _TOKEN.finditer(text):
-        kind = match.lastgroup or "other"
+        kind = next(name for name, value in match.groupdict().items() if value is not None)
         written = match[kind]
-        if match["number"] is not None:
-            digits = match["number"].replace(",", "")
-            decimals = len(digits.partition(".")[2])
-            place = Fraction(1, 10**decimals)
-            if match["percent"] is not None:
-                tokens.append(_Token("number", f"({digits} / 100)", place / 100))
+        if kind == "number":
+            digits = written.replace(",", "")
+            place = Fraction(1, 10 ** len(digits.partition(".")[2]))
+            if match["percent"] is None:
+                tokens.append(_Token(kind, digits, place=place))
             else:
-                tokens.append(_Token("number", digits, place))
-        elif kind == "currency":
-            continue
-        elif kind == "word" and written in RESERVED:
-            tokens.append(_Token("function", written))
-        else:
-            tokens.append(_Token(kind, _SPELLING.get(written, written)))
+                tokens.append(_Token(kind, f"({digits} / 100)", place=place / 100))
+        elif kind == "operator":
+            is_glued = match.end() < len(text) and not text[match.end()].isspace()
+            is_sign = is_glued and (match.start() == 0 or match.start(kind) > match.start())
+            tokens.append(_Token(kind, _SPELLING.get(written, written), is_sign=is_sign))
+        elif kind != "currency":
+            tokens.append(_Token(kind, written))
     return tokens
 
 
-_ARITHMETIC = frozenset({"number", "operator", "function", "comma"})
-
-
-def _longest(tokens: Sequence[_Token], *, from_end: bool) -> _Side | None:
-    """The longest run of arithmetic that touches the equals sign."""
-    length = 0
-    for token in reversed(tokens) if from_end else tokens:
-        if token.kind not in _ARITHMETIC:
-            break
-        length += 1
-    for size in range(length, 0, -1):
-        side = _evaluate(tokens[len(tokens) - size :] if from_end else tokens[:size])
+def _left_side(tokens: Sequence[_Token]) -> _Side | None:
+    """The longest arithmetic that ends at the equals sign, if it leaves no part of a computation before it."""
+    start = len(tokens)
+    while start and tokens[start - 1].kind in _ARITHMETIC:
+        start -= 1
+    for first in range(start, len(tokens)):
+        side = _evaluate(tokens[first:])
         if side is not None:
-            return side
+            previous = tokens[first - 1] if first else None
+            is_cut = previous is not None and (
+                previous.kind in ("number", "operator")
+                or (tokens[first].kind == "operator" and previous.kind == "word" and not tokens[first].is_sign)
+            )
+            return None if is_cut else side
+    return None
+
+
+def _right_side(tokens: Sequence[_Token]) -> _Side | None:
+    """The longest arithmetic that begins at the equals sign, if it leaves no part of a computation after it."""
+    end = 0
+    while end < len(tokens) and tokens[end].kind in _ARITHMETIC:
+        end += 1
+    for last in range(end, 0, -1):
+        side = _evaluate(tokens[:last])
+        if side is not None:
+            is_cut = last < len(tokens) and tokens[last].kind in ("number", "operator", "function")
+            return None if is_cut else side
     return None
 
 
 def _evaluate(tokens: Sequence[_Token]) -> _Side | None:
     text = " ".join(token.text for token in tokens)
-    if not any(token.kind in ("number", "function") for token in tokens):
+    numbers = [token for token in tokens if token.kind == "number"]
+    if len(numbers) == len(tokens) > 1:
         return None
     try:
-        value = parse(text, (), where="", wanted="number").number({})
+        value = Fraction(parse(text, (), where="", wanted="number").number({}))
     except InputError:
         return None
-    numbers = [token for token in tokens if token.kind == "number"]
-    is_printed = len(numbers) == 1 and all(t.kind == "number" or t.text in ("-", "+") for t in tokens)
+    is_printed = len(numbers) == 1 and all(token.kind == "number" or token.text in ("-", "+") for token in tokens)
     return _Side(text, value, numbers[0].place if is_printed else None)
 
 
@@ -149,7 +171,8 @@ def _is_label(tokens: Sequence[_Token]) -> bool:
     clause: list[_Token] = []
     for token in tokens:
         clause = [] if token.kind in ("end", "comma") else [*clause, token]
-    return any(token.kind == "word" for token in clause) and not any(t.kind in _ARITHMETIC for t in clause)
+    kinds = {token.kind for token in clause}
+    return "word" in kinds and not kinds & {"number", "operator", "function"}
 
 
 def _agree(left: _Side, right: _Side, *, is_rounded: bool) -> bool:
@@ -157,5 +180,8 @@ def _agree(left: _Side, right: _Side, *, is_rounded: bool) -> bool:
     return abs(left.value - right.value) <= max(places, default=Fraction(0)) / 2
 
 
-def _shown(value: Number) -> str:
-    return str(value) if value.denominator < 10**6 else f"{float(value):.6g}"
+def _shown(side: _Side) -> str:
+    if side.place is not None:
+        return side.text
+    value = exact(side.value)
+    return f"{side.text} = {value if len(value) <= 20 else f'{float(side.value):.6g}'}"
