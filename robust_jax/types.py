@@ -9,7 +9,7 @@ Axis letters, used in every einsum, shape annotation and docstring of the projec
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar, runtime_checkable
@@ -297,6 +297,15 @@ class Capabilities(NamedTuple):
     embeddings: bool
 
 
+class ModelDefaults(NamedTuple):
+    """How a model wants to be asked where the user does not say; None leaves it to the protocol."""
+
+    shots: int | None = None
+    """Worked examples before a problem."""
+    max_tokens: int | None = None
+    """Longest reply."""
+
+
 @runtime_checkable
 class Model(Protocol):
     """Whoever answers: a local decoder, a server, or a mock."""
@@ -311,15 +320,25 @@ class Model(Protocol):
     def num_layers(self) -> int:
         """0 if unknown."""
 
+    @property
+    def defaults(self) -> ModelDefaults: ...
+
     def respond(
-        self, prompts: Sequence[Prompt], sampling: Sampling, features: FeatureRequest = FeatureRequest()
+        self,
+        prompts: Sequence[Prompt],
+        sampling: Sampling,
+        features: FeatureRequest = FeatureRequest(),
+        on_reply: Callable[[int], None] | None = None,
     ) -> list[Response]:
-        """A reply to every prompt, in order."""
+        """A reply to every prompt, in order; `on_reply` is told a prompt's index once its reply is complete."""
 
     def score(
         self, prompts: Sequence[Prompt], continuations: Sequence[str], features: FeatureRequest = FeatureRequest()
     ) -> list[Response]:
-        """The features of given continuations, as if the model had written them."""
+        """The features of given continuations, as if the model had written them.
+
+        A prompt without messages and with an empty raw form puts nothing before the continuation but a BOS.
+        """
 
     def tokenize(self, text: str) -> list[int]:
         """Token ids of a bare text, without special tokens."""

@@ -29,7 +29,7 @@ from robust_jax.models.decoder import Decoder
 from robust_jax.problems import build_prompt, load_suite
 from robust_jax.problems.template import restricted
 from robust_jax.randomness import rng
-from robust_jax.types import Suite, Variation
+from robust_jax.types import ModelDefaults, Suite, Variation
 
 BOS, EOS, PAD = "<s>", "</s>", "<pad>"
 
@@ -83,7 +83,7 @@ def question_and_reply(suite: Suite, variation: Variation) -> tuple[str, str]:
 
 
 def train_tokenizer(suite: Suite, size: int, seed: int) -> Tokenizer:
-    """A byte-level tokenizer (any text survives it unchanged) that never joins two digits."""
+    """A byte-level tokenizer (any text survives it unchanged); no token holds more than one digit."""
     generator = rng(seed, "tokenizer")
     texts = [
         "".join(question_and_reply(suite, template.fill(template.random(generator))))
@@ -92,7 +92,7 @@ def train_tokenizer(suite: Suite, size: int, seed: int) -> Tokenizer:
     ]
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-        [pre_tokenizers.Split(Regex(r"\d"), "isolated"), pre_tokenizers.ByteLevel(add_prefix_space=False)]
+        [pre_tokenizers.Split(Regex(r" ?\d"), "isolated"), pre_tokenizers.ByteLevel(add_prefix_space=False)]
     )
     tokenizer.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
@@ -171,7 +171,7 @@ def main(options: Options) -> None:
         max_positions=512,
         tie_embeddings=True,
         eos_token_ids=(tokenizer.token_to_id(EOS),),
-        default_shots=0,
+        defaults=ModelDefaults(shots=0, max_tokens=80),
     )
     decoder = Decoder(config, key=jax.random.key(options.seed))
     optimizer: optax.GradientTransformation = adamw(options.rate, options.steps)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from robust_jax.errors import InputError
+from robust_jax.types import ModelDefaults
 
 
 @dataclass(frozen=True)
@@ -35,8 +36,8 @@ class DecoderConfig:
     """Whether logits are taken with the input embedding."""
     eos_token_ids: tuple[int, ...] = ()
     """Every id that ends a reply."""
-    default_shots: int | None = None
-    """How many worked examples the model expects before a problem; None leaves it to the user."""
+    defaults: ModelDefaults = ModelDefaults()
+    """How the model wants to be asked."""
 
     def __post_init__(self) -> None:
         if self.num_heads % self.num_kv_heads:
@@ -80,7 +81,7 @@ class DecoderConfig:
                 max_positions=config.get("max_position_embeddings", 2048),
                 tie_embeddings=config.get("tie_word_embeddings", False),
                 eos_token_ids=tuple(eos) if isinstance(eos, list) else () if eos is None else (eos,),
-                default_shots=(config.get("robust_jax") or {}).get("shots"),
+                defaults=ModelDefaults(**(config.get("robust_jax") or {})),
             )
         except KeyError as missing:
             raise InputError(f"{where}: {missing} is missing") from None
@@ -104,7 +105,8 @@ class DecoderConfig:
             "tie_word_embeddings": self.tie_embeddings,
             "eos_token_id": list(self.eos_token_ids),
             "dtype": "float32",
-            **({} if self.default_shots is None else {"robust_jax": {"shots": self.default_shots}}),
+            # Other programs ignore this key; ours reads the model's own prompt form from it.
+            "robust_jax": self.defaults._asdict(),
         }
 
 

@@ -255,8 +255,8 @@ def _prefill(
     ends = _is_any(chosen, eos)
     cache = [
         KeyValues(
-            old.keys.at[places, :length].set(new.keys, mode="drop"),
-            old.values.at[places, :length].set(new.values, mode="drop"),
+            old.keys.at[places, :, :, :length].set(new.keys, mode="drop"),
+            old.values.at[places, :, :length].set(new.values, mode="drop"),
         )
         for old, new in zip(rows.cache, output.cache, strict=True)
     ]
@@ -290,7 +290,7 @@ def _decode_chunk(
     eos: tuple[int, ...],
 ) -> tuple[Rows, Chunk]:
     """Up to CHUNK steps; ends early when no more than `enough` rows are active."""
-    batch, slots = rows.cache[0].keys.shape[:2]
+    batch, slots = rows.cache[0].keys.shape[0], rows.cache[0].keys.shape[-1]
     offset = 0 if prefix_length is None else prefix_length
     chunk = Chunk(
         tokens=jnp.zeros((CHUNK, batch), jnp.int32),

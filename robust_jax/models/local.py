@@ -1,0 +1,198 @@
+"""A model that runs here: a decoder with its tokenizer, behind the `Model` protocol."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cached_property, partial
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from robust_jax.models.checkpoint import load_decoder
+from robust_jax.models.decoder import Decoder
+from robust_jax.models.generation import Generator, Reply, bucket
+from robust_jax.models.token_statistics import token_statistics
+from robust_jax.models.tokenizer import TextTokenizer
+from robust_jax.types import Capabilities, FeatureRequest, ModelDefaults, Prompt, Response, Sampling, TokenStatistics
+
+DEFAULT_BATCH_SIZE = 128
+
+
+class LocalModel:
+    """A checkpoint directory as a `Model`."""
+
+    def __init__(self, name: str, directory: Path, *, dtype: str = "float32", batch_size: int | None = None):
+        """Load the checkpoint.
+
+        Raises:
+            InputError: the directory is no checkpoint that can be loaded.
+        """
+        self.name = name
+        self.decoder = load_decoder(directory, dtype)
+        self.tokenizer = TextTokenizer(directory)
+        self.generator = Generator(self.decoder, batch_size or DEFAULT_BATCH_SIZE)
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities(hidden_states=True, statistics=True, embeddings=True)
+
+    @property
+    def num_layers(self) -> int:
+        return self.decoder.config.num_layers
+
+    @property
+    def defaults(self) -> ModelDefaults:
+        return self.decoder.config.defaults
+
+    def respond(
+        self,
+        prompts: Sequence[Prompt],
+        sampling: Sampling,
+        features: FeatureRequest = FeatureRequest(),
+        on_reply: Callable[[int], None] | None = None,
+    ) -> list[Response]:
+        """A reply to every prompt, in order; one that does not fit into the context gets none and says so."""
+        report = on_reply or (lambda index: None)
+        encoded = self.tokenizer.encode_prompts(prompts)
+        room = self.decoder.config.max_positions - sampling.max_tokens
+        fitting = [index for index, ids in enumerate(encoded) if len(ids) <= room]
+        find_stop = partial(self._find_stop, sampling.stop) if sampling.stop else None
+        replies = self.generator(
+            [encoded[index] for index in fitting], sampling, features, find_stop, lambda place: report(fitting[place])
+        )
+        responses = [
+            Response(
+                text="",
+                finish_reason="context",
+                prompt_tokens=len(ids),
+                message=f"{len(ids)} prompt tokens and {sampling.max_tokens} new ones exceed the context of "
+                f"{self.decoder.config.max_positions}",
+            )
+            for ids in encoded
+        ]
+        for index, reply in zip(fitting, replies, strict=True):
+            responses[index] = self._response(reply, len(encoded[index]), sampling, features)
+        return responses
+
+    def score(
+        self, prompts: Sequence[Prompt], continuations: Sequence[str], features: FeatureRequest = FeatureRequest()
+    ) -> list[Response]:
+        """Features of given replies in one forward pass each, as if the model had written them."""
+        contexts, spans = self.tokenizer.encode_prompts(prompts), self.tokenizer.encode(continuations)
+        for index, context in enumerate(contexts):
+            if not context:
+                # Without a BOS there is nothing to predict the first token from: it is left unscored.
+                contexts[index], spans[index] = spans[index][:1], spans[index][1:]
+        return self._score(contexts, spans, continuations, features)
+
+    def tokenize(self, text: str) -> list[int]:
+        return self.tokenizer.encode([text])[0]
+
+    def embed(self, texts: Sequence[str]) -> Float[np.ndarray, "B D"]:
+        """Mean input embedding of each text's own tokens (paper Section 4.1, E_i); NaN for an empty text."""
+        encoded = self.tokenizer.encode(texts)
+        result = np.full((len(texts), self._embedding_table.shape[1]), np.nan, np.float32)
+        for start in range(0, len(texts), 4096):
+            part = encoded[start : start + 4096]
+            rows = [start + offset for offset, ids in enumerate(part) if ids]
+            if not rows:
+                continue
+            lengths = np.array([len(encoded[row]) for row in rows])
+            vectors = self._embedding_table[np.concatenate([encoded[row] for row in rows])]
+            sums = np.add.reduceat(vectors, np.cumsum(lengths) - lengths, axis=0)
+            result[rows] = sums / lengths[:, None]
+        return result
+
+    @cached_property
+    def _embedding_table(self) -> Float[np.ndarray, "V D"]:
+        return np.asarray(self.decoder.embed_tokens[...], np.float32)
+
+    def _response(self, reply: Reply, prompt_tokens: int, sampling: Sampling, features: FeatureRequest) -> Response:
+        count = len(reply.token_ids)
+        text = self.tokenizer.decode(reply.token_ids)
+        if reply.stopped:
+            ends = [position for stop in sampling.stop if (position := text.find(stop)) >= 0]
+            text = text[: min(ends)] if ends else text
+        hidden = statistics = None
+        if features.layers:
+            assert reply.hidden_sum is not None
+            hidden = (reply.hidden_sum / count if count else np.full_like(reply.hidden_sum, np.nan)).astype(np.float32)
+        if features.statistics:
+            means = reply.statistics_sum / count if count else np.full(3, np.nan)
+            statistics = TokenStatistics(*means.tolist())
+        return Response(
+            text=text,
+            token_ids=tuple(reply.token_ids),
+            finish_reason="stop" if reply.stopped else "length",
+            prompt_tokens=prompt_tokens,
+            hidden=hidden,
+            statistics=statistics,
+        )
+
+    def _find_stop(self, stops: Sequence[str], token_ids: list[int]) -> int | None:
+        """How many tokens begin before the first stop text; it may span tokens."""
+        text = self.tokenizer.decode(token_ids)
+        ends = [position for stop in stops if (position := text.find(stop)) >= 0]
+        if not ends:
+            return None
+        # The fewest tokens whose text reaches the stop: a token that straddles its start belongs to the reply.
+        low, high = 0, len(token_ids)
+        while low < high:
+            middle = (low + high) // 2
+            if len(self.tokenizer.decode(token_ids[:middle])) >= min(ends):
+                high = middle
+            else:
+                low = middle + 1
+        return low
+
+    def _score(
+        self,
+        contexts: Sequence[Sequence[int]],
+        spans: Sequence[Sequence[int]],
+        texts: Sequence[str],
+        features: FeatureRequest,
+    ) -> list[Response]:
+        order = sorted(range(len(spans)), key=lambda index: len(contexts[index]) + len(spans[index]))
+        batch_size = min(self.generator.batch_size, bucket(len(spans), 8))
+        responses: list[Response] = [Response(text=text) for text in texts]
+        for start in range(0, len(order), batch_size):
+            rows = order[start : start + batch_size]
+            longest = max(len(contexts[index]) + len(spans[index]) for index in rows)
+            if longest > self.decoder.config.max_positions:
+                for index in rows:
+                    responses[index] = replace(responses[index], finish_reason="context", message="too long to score")
+                continue
+            tokens = np.zeros((batch_size, bucket(longest)), np.int32)
+            is_scored = np.zeros(tokens.shape, bool)
+            for line, index in enumerate(rows):
+                begin, end = len(contexts[index]), len(contexts[index]) + len(spans[index])
+                tokens[line, :end] = [*contexts[index], *spans[index]]
+                is_scored[line, begin:end] = True
+            hidden, statistics = jax.device_get(_span_means(self.decoder, tokens, is_scored, features))
+            for line, index in enumerate(rows):
+                responses[index] = Response(
+                    text=texts[index],
+                    token_ids=tuple(spans[index]),
+                    prompt_tokens=len(contexts[index]),
+                    hidden=hidden[:, line] if features.layers else None,
+                    statistics=TokenStatistics(*statistics[line].tolist()) if features.statistics else None,
+                )
+        return responses
+
+
+@partial(jax.jit, static_argnums=3)
+def _span_means(
+    decoder: Decoder, tokens: Int[Array, "B T"], is_scored: Bool[Array, "B T"], features: FeatureRequest
+) -> tuple[Float[Array, "l B D"], Float[Array, "B 3"]]:
+    """Means over the scored tokens of the recorded states at them and of the statistics of predicting them."""
+    positions = jnp.broadcast_to(jnp.arange(tokens.shape[1]), tokens.shape)
+    output = decoder(tokens, positions, layers=features.layers)
+    count = jnp.sum(is_scored, axis=1)
+    hidden = jnp.einsum("lBTD,BT->lBD", output.states.astype(jnp.float32), is_scored.astype(jnp.float32), precision="highest")
+    statistics = jnp.full((tokens.shape[0], 3), jnp.nan)
+    if features.statistics:
+        per_token = token_statistics(decoder.logits(output.hidden[:, :-1]), tokens[:, 1:])
+        statistics = jnp.sum(jnp.where(is_scored[:, 1:, None], per_token, 0.0), axis=1) / count[:, None]
+    return hidden / count[:, None], statistics
