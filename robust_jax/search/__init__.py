@@ -1,0 +1,1 @@
+"""Where a model breaks: beam search and its random baseline over any search space."""
