@@ -1,0 +1,1 @@
+"""What it means: intervals, AUC and robustness."""
