@@ -1,0 +1,44 @@
+# Everything runs in .venv, which the first target makes. Only Python 3.11 or newer and make are needed.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+DEMO := demo-out
+
+.PHONY: demo install test test-slow lint types arrows check clean
+
+demo: $(VENV)/.installed
+	$(BIN)/robust-jax lpds search --config experiments/demo.yaml --out $(DEMO)
+
+install: $(VENV)/.installed
+
+test: $(VENV)/.installed-for-development
+	$(BIN)/pytest -m "not slow"
+
+test-slow: $(VENV)/.installed-for-development
+	$(BIN)/pytest -m slow
+
+lint: $(VENV)/.installed-for-development
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.installed-for-development
+	$(BIN)/mypy
+
+# Holds the one-way arrows between the folders.
+arrows: $(VENV)/.installed-for-development
+	$(BIN)/lint-imports
+
+check: lint types arrows test
+
+$(VENV)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable .
+	touch $@
+
+$(VENV)/.installed-for-development: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[test,lint]"
+	touch $@ $(VENV)/.installed
+
+clean:
+	rm -rf $(VENV) $(DEMO)
