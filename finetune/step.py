@@ -41,7 +41,9 @@ def adamw(
     rate = optax.warmup_cosine_decay_schedule(0.0, peak, max(1, round(warm_up * steps)), steps, peak / 10)
     return optax.chain(
         optax.clip_by_global_norm(clip),
-        optax.adamw(rate, b2=beta2, weight_decay=weight_decay, mask=lambda tree: jax.tree.map(lambda x: x.ndim > 1, tree)),
+        optax.adamw(
+            rate, b2=beta2, weight_decay=weight_decay, mask=lambda tree: jax.tree.map(lambda x: x.ndim > 1, tree)
+        ),
     )
 
 

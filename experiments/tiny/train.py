@@ -179,7 +179,9 @@ def main(options: Options) -> None:
     step = jax.jit(lambda state, batch: train_step(state, batch, optimizer), donate_argnums=0)
 
     leaves, structure = jax.tree.flatten(state)
-    with ocp.CheckpointManager(options.work.absolute() / "state", options=ocp.CheckpointManagerOptions(max_to_keep=2)) as manager:
+    with ocp.CheckpointManager(
+        options.work.absolute() / "state", options=ocp.CheckpointManagerOptions(max_to_keep=2)
+    ) as manager:
         done = manager.latest_step() or 0
         if done:
             leaves = manager.restore(done, args=ocp.args.StandardRestore(leaves))

@@ -1,6 +1,6 @@
 """Puts variations to a model, grades the replies, and keeps both, so that nothing finished is ever asked twice."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -62,9 +62,7 @@ class Examiner:
         """What the model is asked."""
         return build_prompt(self.suite, variation.text, shots=self.shots)
 
-    def ask(
-        self, block: str, questions: Sequence[Question], on_reply: Callable[[int], None] | None = None
-    ) -> Answers:
+    def ask(self, block: str, questions: Sequence[Question], on_reply: Callable[[int], None] | None = None) -> Answers:
         """Graded replies to all questions, in order, from the run directory if the whole block is kept there.
 
         A block is answered whole or not at all: batches, and so the last bits of every float, are then the same
@@ -96,9 +94,7 @@ class Examiner:
     def _keeps_features(self) -> bool:
         return bool(self.layers) or self.statistics or self.model.capabilities.embeddings
 
-    def _respond(
-        self, block: str, prompts: Sequence[Prompt], on_reply: Callable[[int], None] | None
-    ) -> list[Response]:
+    def _respond(self, block: str, prompts: Sequence[Prompt], on_reply: Callable[[int], None] | None) -> list[Response]:
         sampling = replace(self.sampling, seed=derived_seed(self.seed, "sampling", block))
         features = FeatureRequest(self.layers, self.statistics)
         return self.model.respond(prompts, sampling, features, (lambda index: on_reply(1)) if on_reply else None)
@@ -148,5 +144,3 @@ def _statistics(responses: Sequence[Response]) -> Float[np.ndarray, "C 3"]:
 def _stack(rows: Sequence[np.ndarray | None]) -> Float[np.ndarray, "C l D"]:
     shape = next((row.shape for row in rows if row is not None), (0, 0))
     return np.stack([np.full(shape, np.nan) if row is None else row for row in rows]).astype(np.float32)
-
-

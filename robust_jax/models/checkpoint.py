@@ -44,7 +44,9 @@ def load_decoder(directory: Path, dtype: str = "float32") -> Decoder:
         with safe_open(path, framework="flax") as file:
             names = set(file.keys())
             problems = [f"missing {name}" for name in sorted(wanted.keys() - names)]
-            problems += [f"unexpected {name}" for name in sorted(names - wanted.keys()) if not _is_redundant(name, config)]
+            problems += [
+                f"unexpected {name}" for name in sorted(names - wanted.keys()) if not _is_redundant(name, config)
+            ]
             for name in sorted(wanted.keys() & names):
                 stored, expected = tuple(file.get_slice(name).get_shape()), wanted[name].shape
                 if stored != expected:

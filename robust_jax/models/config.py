@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,7 @@ class DecoderConfig:
     """Whether logits are taken with the input embedding."""
     eos_token_ids: tuple[int, ...] = ()
     """Every id that ends a reply."""
-    defaults: ModelDefaults = ModelDefaults()
+    defaults: ModelDefaults = field(default_factory=ModelDefaults)
     """How the model wants to be asked."""
 
     def __post_init__(self) -> None:

@@ -74,7 +74,7 @@ def attend(
 
     The prefix is never copied to the rows: its scores and the rows' own are joined in one softmax (fp32).
     """
-    batch, length, heads, width = queries.shape
+    _, length, heads, width = queries.shape
     kv_heads = own.keys.shape[1]
     grouped = rearrange(queries * width**-0.5, "B T (K G) H -> B K (G T) H", K=kv_heads)
     tiled = jnp.tile(mask, (1, heads // kv_heads, 1))[:, None]

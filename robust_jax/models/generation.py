@@ -158,7 +158,15 @@ class Generator:
                     active[row] = True
                 arrays = _pad_prompts([prompts[index][common:] for index in chosen], chosen, places, refill, batch)
                 rows, sums = _prefill(
-                    self.decoder, rows, sums, prefix, prefix_length, *arrays, sampling, features.statistics, config.eos_token_ids
+                    self.decoder,
+                    rows,
+                    sums,
+                    prefix,
+                    prefix_length,
+                    *arrays,
+                    sampling,
+                    features.statistics,
+                    config.eos_token_ids,
                 )
             # With prompts waiting, stop early once enough rows are free to be refilled.
             enough = jnp.int32(batch - refill if waiting else 0)

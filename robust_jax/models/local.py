@@ -190,7 +190,9 @@ def _span_means(
     positions = jnp.broadcast_to(jnp.arange(tokens.shape[1]), tokens.shape)
     output = decoder(tokens, positions, layers=features.layers)
     count = jnp.sum(is_scored, axis=1)
-    hidden = jnp.einsum("lBTD,BT->lBD", output.states.astype(jnp.float32), is_scored.astype(jnp.float32), precision="highest")
+    hidden = jnp.einsum(
+        "lBTD,BT->lBD", output.states.astype(jnp.float32), is_scored.astype(jnp.float32), precision="highest"
+    )
     statistics = jnp.full((tokens.shape[0], 3), jnp.nan)
     if features.statistics:
         per_token = token_statistics(decoder.logits(output.hidden[:, :-1]), tokens[:, 1:])

@@ -18,6 +18,13 @@ def register_mock(name: str, make: Callable[[], Model]) -> None:
     _mocks[name] = make
 
 
+def known_models() -> dict[str, str]:
+    """Names of what can be loaded, with what they are."""
+    builtin = {f"builtin:{name}": "a small Llama trained on narrow ranges of grade_school" for name in BUILTIN}
+    mocks = {f"mock:{name}": "a stand-in for tests" for name in _mocks}
+    return {**builtin, "DIRECTORY": "a Hugging Face checkpoint of the Llama family (safetensors)", **mocks}
+
+
 def load_model(spec: str, *, dtype: str = "float32", batch_size: int | None = None) -> Model:
     """The model of a name: `builtin:NAME`, a local checkpoint directory, or `mock:NAME`.
 

@@ -26,5 +26,7 @@ def next_tokens(
         # The token that crosses the threshold stays, so the likeliest one always does.
         kept = jnp.where(mass_before < sampling.top_p, descending, jnp.inf)
         logits = jnp.where(logits < jnp.min(kept, axis=-1, keepdims=True), -jnp.inf, logits)
-    draw = jax.vmap(lambda seed, position, row: jax.random.categorical(jax.random.fold_in(jax.random.key(seed), position), row))
+    draw = jax.vmap(
+        lambda seed, position, row: jax.random.categorical(jax.random.fold_in(jax.random.key(seed), position), row)
+    )
     return draw(seeds, positions, logits).astype(jnp.int32)

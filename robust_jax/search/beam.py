@@ -143,20 +143,19 @@ class BeamSearch(Generic[P]):
     @property
     def beam(self) -> list[Scored[P]]:
         """The hardest `width` points, hardest first."""
-        return [(self._candidates[key], self._difficulty[key]) for key in self._beam]
+        return [self._scored(key) for key in self._beam]
 
     @property
     def best(self) -> Scored[P] | None:
         """The hardest of all observed points, which need not be in the beam after a rescoring; None before any."""
         if not self._candidates:
             return None
-        key = self._hardest_first(self._candidates)[0]
-        return (self._candidates[key], self._difficulty[key])
+        return self._scored(self._hardest_first(self._candidates)[0])
 
     @property
     def explored(self) -> list[Scored[P]]:
         """All observed points in the order of their proposal."""
-        return [(candidate, self._difficulty[key]) for key, candidate in self._candidates.items()]
+        return [self._scored(key) for key in self._candidates]
 
     def propose(self) -> list[Candidate[P]]:
         """The next points to be scored: the start, then an iteration's candidates, in beam order.
@@ -258,6 +257,9 @@ class BeamSearch(Generic[P]):
             return {}
         estimates: list[float] = np.asarray(self._space.cheap(list(points.values()))).tolist()
         return dict(zip(points, estimates, strict=True))
+
+    def _scored(self, key: str) -> Scored[P]:
+        return (self._candidates[key], self._difficulty[key])
 
     def _hardest_first(self, keys: Iterable[str]) -> list[str]:
         return sorted(keys, key=lambda key: _rank(self._difficulty[key], key))

@@ -1,0 +1,212 @@
+"""The command line: `robust-jax NOUN VERB`. Commands are imported when they are called, so that help is instant."""
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+
+import tyro
+
+from robust_jax.errors import InputError, RunError
+
+
+@dataclass(frozen=True)
+class ListOptions:
+    """List the bundled suites."""
+
+
+@dataclass(frozen=True)
+class ShowOptions:
+    """Print fillings of a suite's templates with their answers and solutions."""
+
+    suite: tyro.conf.Positional[str]
+    """Name of a bundled suite, or a file of templates."""
+    template: tyro.conf.Positional[str | None] = None
+    """Id of one template; none shows all."""
+    fillings: int = 1
+    """How many fillings of each."""
+    seed: int = 0
+    """Which fillings are drawn."""
+
+
+@dataclass(frozen=True)
+class CheckOptions:
+    """Validate every template of a suite and say what is wrong with which."""
+
+    suite: tyro.conf.Positional[str]
+    """Name of a bundled suite, or a file of templates."""
+    fillings: int = 200
+    """How many fillings of each template are checked."""
+    seed: int = 0
+    """Which fillings are drawn."""
+
+
+@dataclass(frozen=True)
+class ReportOptions:
+    """Compute and draw the figures of finished runs from what is stored, without a model."""
+
+    runs: tyro.conf.Positional[tuple[Path, ...]]
+    """Run directories."""
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """Load a model, print its shape and memory and a greedy reply."""
+
+    model: tyro.conf.Positional[str]
+    """builtin:tiny, a checkpoint directory, or mock:NAME."""
+
+
+def list_templates(options: ListOptions) -> None:
+    from robust_jax.problems import list_suites, load_suite
+
+    for name in list_suites():
+        suite = load_suite(name)
+        print(f"{name}: {len(suite.templates)} templates. {suite.description}")
+
+
+def show_templates(options: ShowOptions) -> None:
+    from robust_jax.problems import load_suite
+    from robust_jax.randomness import rng
+
+    suite = load_suite(options.suite)
+    templates = [template for template in suite.templates if options.template in (None, template.id)]
+    if not templates:
+        ids = [template.id for template in suite.templates]
+        raise InputError(
+            f"suite {suite.name} has no template {options.template!r}{_nearest(str(options.template), ids)}"
+        )
+    for template in templates:
+        generator = rng(options.seed, "show", template.id)
+        size = template.size
+        print(f"# {template.id} ({'' if size.exact else 'at most '}{size.count:,} fillings)")
+        for _ in range(options.fillings):
+            variation = template.fill(template.random(generator))
+            print(f"\n{variation.text}\n\n{variation.trace}\n")
+
+
+def check_templates(options: CheckOptions) -> None:
+    from robust_jax.problems import check_suite, load_suite
+
+    suite = load_suite(options.suite)
+    faults = check_suite(suite, fillings=options.fillings, seed=options.seed)
+    if faults:
+        raise InputError("\n".join(faults))
+    print(f"{suite.name}: {len(suite.templates)} templates, no faults")
+
+
+def report(options: ReportOptions) -> None:
+    from robust_jax.lpds.commands import report
+
+    if not options.runs:
+        raise InputError("name at least one run directory")
+    for directory in options.runs:
+        report(directory)
+
+
+def list_models(options: ListOptions) -> None:
+    from robust_jax.models import known_models
+
+    for name, description in known_models().items():
+        print(f"{name}: {description}")
+
+
+def check_model(options: ModelOptions) -> None:
+    from robust_jax.models.check import describe
+
+    print(describe(options.model))
+
+
+def measure(options: object) -> None:
+    from robust_jax.lpds.commands import measure
+
+    measure(options)  # type: ignore[arg-type]
+
+
+def search(options: object) -> None:
+    from robust_jax.lpds.commands import search
+
+    search(options)  # type: ignore[arg-type]
+
+
+def measure_options() -> type:
+    from robust_jax.lpds.options import MeasureOptions
+
+    return MeasureOptions
+
+
+def search_options() -> type:
+    from robust_jax.lpds.options import SearchOptions
+
+    return SearchOptions
+
+
+@dataclass(frozen=True)
+class Command:
+    """One command: what it is called by, what it does, and the options it takes."""
+
+    words: tuple[str, ...]
+    summary: str
+    options: Callable[[], type]
+    """Gives the dataclass of its options."""
+    run: Callable[..., None]
+
+
+COMMANDS = (
+    Command(("templates", "list"), "list the bundled suites", lambda: ListOptions, list_templates),
+    Command(("templates", "show"), "print fillings with answers and solutions", lambda: ShowOptions, show_templates),
+    Command(("templates", "check"), "validate every template of a suite", lambda: CheckOptions, check_templates),
+    Command(("lpds", "measure"), "see which metric predicts failure (LPDS, Section 3)", measure_options, measure),
+    Command(("lpds", "search"), "find the variations that break a model (LPDS, Section 4)", search_options, search),
+    Command(("report",), "redraw the figures of finished runs, without a model", lambda: ReportOptions, report),
+    Command(("models", "list"), "what can be loaded", lambda: ListOptions, list_models),
+    Command(("models", "check"), "load a model, print its shape and a reply", lambda: ModelOptions, check_model),
+)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; the exit code is 0 done, 1 the run failed, 2 bad input."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        if not words or words[0] in ("-h", "--help"):
+            print(_overview())
+            return 0
+        command = _find(words)
+        rest = words[len(command.words) :]
+        from robust_jax.runs import parse
+
+        options = parse(command.options(), rest, prog=f"robust-jax {' '.join(command.words)}")
+        command.run(options)
+        return 0
+    except InputError as error:
+        print(f"robust-jax: {error}", file=sys.stderr)
+        return 2
+    except RunError as error:
+        print(f"robust-jax: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("robust-jax: interrupted; the same command goes on from what is kept", file=sys.stderr)
+        return 1
+
+
+def _find(words: Sequence[str]) -> Command:
+    for command in COMMANDS:
+        if tuple(words[: len(command.words)]) == command.words:
+            return command
+    asked = " ".join(words[:2])
+    raise InputError(
+        f"unknown command {asked!r}{_nearest(asked, [' '.join(c.words) for c in COMMANDS])}; --help lists all"
+    )
+
+
+def _nearest(word: str, known: Sequence[str]) -> str:
+    nearest = get_close_matches(word, known, n=1, cutoff=0.4)
+    return f"; did you mean {nearest[0]!r}?" if nearest else ""
+
+
+def _overview() -> str:
+    rows = [f"  {' '.join(command.words):<18}{command.summary}" for command in COMMANDS]
+    return "\n".join(
+        ["usage: robust-jax COMMAND [OPTIONS]", "", *rows, "", "robust-jax COMMAND --help lists its options."]
+    )

@@ -1,0 +1,63 @@
+"""Kept samples and features as what the metrics and the references read."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from robust_jax.difficulty import Observations
+from robust_jax.evaluation import EMBEDDING, HIDDEN, INPUT_STATISTICS, OUTPUT_STATISTICS, Answers
+from robust_jax.runs import FeatureStore, sample_key
+from robust_jax.types import ReferenceSet, Sample
+
+
+def observations(answers: Answers) -> Observations:
+    """What the metrics read of one template's answers, row by row."""
+    return Observations(
+        keys=tuple(sample.variation for sample in answers.samples),
+        texts=tuple(sample.response for sample in answers.samples),
+        hidden=answers.features.get(HIDDEN),
+        embeddings=answers.features.get(EMBEDDING),
+        output_statistics=answers.features.get(OUTPUT_STATISTICS),
+        input_statistics=answers.features.get(INPUT_STATISTICS),
+    )
+
+
+def kept_observations(features: FeatureStore, samples: Sequence[Sample]) -> Observations:
+    """What the metrics read of kept samples; their features come from disk."""
+    keys = [sample_key(sample) for sample in samples]
+    arrays = features.gather(keys) if features.has_all(keys) else {}
+    return observations(Answers(list(samples), arrays))
+
+
+def reference_set(features: FeatureStore, samples: Sequence[Sample]) -> ReferenceSet:
+    """References made of kept samples, in their order."""
+    seen = kept_observations(features, samples)
+    count = len(samples)
+    return ReferenceSet(
+        keys=seen.keys,
+        texts=seen.texts,
+        hidden=np.zeros((count, 0, 0), np.float32) if seen.hidden is None else seen.hidden,
+        embeddings=np.zeros((count, 0), np.float32) if seen.embeddings is None else seen.embeddings,
+    )
+
+
+def by_item(samples: Sequence[Sample]) -> dict[str, list[Sample]]:
+    """Samples sorted into their templates, in order."""
+    grouped: dict[str, list[Sample]] = {}
+    for sample in samples:
+        grouped.setdefault(sample.item, []).append(sample)
+    return grouped
+
+
+def answers_by_item(answers: Answers) -> dict[str, Answers]:
+    """Answers sorted into their templates, in order."""
+    rows: dict[str, list[int]] = {}
+    for row, sample in enumerate(answers.samples):
+        rows.setdefault(sample.item, []).append(row)
+    return {
+        item: Answers(
+            [answers.samples[row] for row in places],
+            {name: array[places] for name, array in answers.features.items()},
+        )
+        for item, places in rows.items()
+    }

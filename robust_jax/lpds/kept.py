@@ -1,0 +1,68 @@
+"""A finished run as it lies on disk: what results and examples are computed from, without a model."""
+
+from collections.abc import Iterable
+from functools import cached_property
+from pathlib import Path
+
+from robust_jax.analysis.intervals import Interval
+from robust_jax.difficulty import References
+from robust_jax.lpds.features import reference_set
+from robust_jax.lpds.record import ReferenceRecord, read_references
+from robust_jax.lpds.references import ARM as REFERENCE_ARM
+from robust_jax.report import Interval as IntervalJson
+from robust_jax.runs import FEATURES_FOLDER, SAMPLES_FILE, FeatureStore, Plain, SampleStore, read_config
+from robust_jax.types import Sample
+
+
+class KeptRun:
+    """A run directory, read only.
+
+    Raises:
+        InputError: it is no run directory, or a file in it is damaged.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.options: dict[str, Plain] = read_config(path)["fingerprint"]
+        self.samples = SampleStore(path / SAMPLES_FILE)
+        self.features = FeatureStore(path / FEATURES_FOLDER)
+
+    @property
+    def command(self) -> str:
+        """The command that made it."""
+        return str(self.options["command"])
+
+    @property
+    def settings(self) -> dict[str, str | int | float | bool | None]:
+        """The options that shaped the results."""
+        return {name: value for name, value in self.options.items() if not isinstance(value, (list, dict))}
+
+    @cached_property
+    def reference_record(self) -> dict[str, ReferenceRecord]:
+        return read_references(self.path)
+
+    def reference_samples(self, item: str) -> list[Sample]:
+        """The replies that are references of a template after the last fit."""
+        record = self.reference_record[item]
+        keys = [(REFERENCE_ARM, item, key, 0) for key in record.initial]
+        keys += [("beam", item, key, 0) for key in record.added]
+        return [sample for key in keys if (sample := self.samples.get(key)) is not None]
+
+    def references(self, item: str) -> References:
+        """The references of a template after the last fit."""
+        chosen = reference_set(self.features, self.reference_samples(item))
+        return References.fit(chosen, layer_index=0, shrinkage=str(self.options["shrinkage"]))
+
+
+def as_json(interval: Interval) -> IntervalJson:
+    """An interval as results.json holds it."""
+    return {"value": interval.value, "low": interval.low, "high": interval.high, "n": interval.n}
+
+
+def counts_by_status(samples: Iterable[Sample]) -> dict[str, dict[str, int]]:
+    """How many attempts of each arm ended in each status."""
+    counts: dict[str, dict[str, int]] = {}
+    for sample in samples:
+        of_arm = counts.setdefault(sample.arm, {})
+        of_arm[sample.status] = of_arm.get(sample.status, 0) + 1
+    return counts

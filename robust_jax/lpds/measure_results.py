@@ -1,0 +1,64 @@
+"""Every figure of `lpds measure`, computed from what a run directory keeps; no model is needed (Section 3.2)."""
+
+from pathlib import Path
+
+import numpy as np
+
+from robust_jax.analysis.auc import Auc, auc, micro_auc
+from robust_jax.analysis.robustness import accuracy
+from robust_jax.difficulty import METRICS, metric
+from robust_jax.lpds.features import by_item, kept_observations
+from robust_jax.lpds.kept import KeptRun, as_json, counts_by_status
+from robust_jax.lpds.measure import ARM
+from robust_jax.randomness import rng
+from robust_jax.report import MeasureResults
+
+
+def measure_results(path: Path) -> MeasureResults:
+    """The content of results.json.
+
+    Raises:
+        InputError: `path` holds no finished measurement.
+    """
+    run = KeptRun(path)
+    measured = by_item(run.samples.by_arm(ARM))
+    powers: dict[str, list[Auc]] = {}
+    rights, templates = [], []
+    for item, record in run.reference_record.items():
+        counted = [sample for sample in measured.get(item, []) if sample.counts]
+        right = np.array([sample.is_correct for sample in counted], bool)
+        rights.append(right)
+        references = run.references(item)
+        seen = kept_observations(run.features, counted)
+        names = [name for name in METRICS if metric(name).is_given(seen) and not references.lacks(name)]
+        for name, values in references.score(names, seen).items():
+            powers.setdefault(name, []).append(auc(metric(name).sign * values, right))
+        templates.append(
+            {
+                "id": item,
+                "accuracy": float(right.mean()) if right.size else None,
+                "variations": len(measured.get(item, [])),
+                "references": len(record.initial),
+                "note": "too few references for Mahalanobis distances" if references.lacks("MD_H") else "",
+            }
+        )
+    seed = int(run.options["seed"])
+    return {
+        "kind": "lpds measure",
+        "model": str(run.options["model"]),
+        "suite": str(run.options["suite"]),
+        "settings": run.settings,
+        "counts": counts_by_status(run.samples),
+        "accuracy": as_json(accuracy(rights, generator=rng(seed, "bootstrap", "accuracy"))),
+        "metrics": [
+            {
+                "span": metric(name).span,
+                "metric": metric(name).label,
+                "auc": as_json(micro_auc(powers[name], generator=rng(seed, "bootstrap", "auc", name))),
+                "odds_ratio": None,
+            }
+            for name in METRICS
+            if name in powers
+        ],
+        "templates": templates,
+    }

@@ -1,0 +1,82 @@
+"""Finding the correct replies that difficulty is measured from (paper Section 3.1, Appendix C.3.2)."""
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from robust_jax.difficulty import select_references
+from robust_jax.evaluation import Question
+from robust_jax.lpds.features import by_item, reference_set
+from robust_jax.lpds.options import LpdsOptions
+from robust_jax.lpds.session import Session
+from robust_jax.lpds.space import TemplateSpace
+from robust_jax.runs import Progress
+from robust_jax.search import random_points
+from robust_jax.types import Point, ReferenceSet, Sample, Template
+
+ARM = "reference"
+SLOWEST_RATE = 0.2
+"""A round asks for as many variations as would do at the rate of right answers so far, but at no lower rate than
+this: a few unlucky answers must not send a thousand prompts at once."""
+
+
+@dataclass
+class _Quest:
+    """The hunt for one template's references."""
+
+    template: Template
+    points: list[Point]
+    """What may be asked, in order."""
+    samples: list[Sample] = field(default_factory=list)
+
+    @property
+    def correct(self) -> list[Sample]:
+        return [sample for sample in self.samples if sample.is_correct]
+
+    def next_points(self, wanted: int) -> list[Point]:
+        """The variations of the next round."""
+        asked, right = len(self.samples), len(self.correct)
+        rate = max(right / asked, SLOWEST_RATE) if asked else 1.0
+        return self.points[asked : asked + math.ceil(max(0, wanted - right) / rate)]
+
+
+def gather_references(session: Session) -> dict[str, ReferenceSet]:
+    """The initial references of every template; an empty set where nothing was answered correctly.
+
+    Variations are asked in rounds until there are as many correct replies as the policy can use, or the attempts or
+    the template's fillings are used up. All templates share the batches of a round.
+    """
+    options = session.options
+    wanted = correct_replies_wanted(options)
+    quests = [_Quest(template, _points(template, options)) for template in session.suite.templates]
+    with Progress("references", wanted * len(quests)) as progress:
+        number = 0
+        while questions := [
+            Question(ARM, quest.template.fill(point)) for quest in quests for point in quest.next_points(wanted)
+        ]:
+            answers = session.examiner.ask(f"{ARM}-{number:03d}", questions, progress.advance)
+            samples = by_item(answers.samples)
+            for quest in quests:
+                quest.samples += samples.get(quest.template.id, [])
+            number += 1
+    references = {}
+    for quest in quests:
+        chosen = select_references(quest.correct, maximum=options.reference_count, policy=options.references)
+        references[quest.template.id] = reference_set(session.run.features, chosen)
+    return references
+
+
+def correct_replies_wanted(options: LpdsOptions) -> int:
+    """How many correct replies a template the reference policy can make use of."""
+    return options.reference_count * (2 if options.references == "half" else 1)
+
+
+def template_space(template: Template) -> TemplateSpace:
+    """A template as a space to draw from, for which nothing has to be estimated."""
+    return TemplateSpace(template, lambda texts: np.zeros(len(texts)))
+
+
+def _points(template: Template, options: LpdsOptions) -> list[Point]:
+    name = f"{ARM} {template.id}"
+    return random_points(template_space(template), options.reference_attempts, seed=options.seed, name=name)

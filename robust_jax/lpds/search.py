@@ -1,0 +1,232 @@
+"""`lpds search`: find the variations that break a model, and how much worse they are than random ones (Section 4).
+
+All templates advance together, so that one batch of the model serves them all. The whole protocol is a deterministic
+function of the options and of the model's replies: a run that was interrupted replays what is kept and goes on.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+from jaxtyping import Float
+
+from robust_jax.difficulty import Observations, References, metric
+from robust_jax.errors import RunError
+from robust_jax.evaluation import Answers, Question
+from robust_jax.lpds.features import answers_by_item, kept_observations, observations, reference_set
+from robust_jax.lpds.options import SearchOptions
+from robust_jax.lpds.record import CandidateRecord, ReferenceRecord, write_candidates, write_references
+from robust_jax.lpds.references import correct_replies_wanted, gather_references
+from robust_jax.lpds.session import Session, open_session
+from robust_jax.lpds.space import TemplateSpace
+from robust_jax.runs import Progress
+from robust_jax.search import BeamSearch, Candidate, Goalpost, random_points
+from robust_jax.types import Model, Point, Sample, Template
+
+BASE_ARM, BEAM_ARM, RANDOM_ARM = "base", "beam", "random"
+GOALPOST = 50
+"""Newly correct replies that move the goalpost (paper Appendix C.4)."""
+RANDOM_BLOCK = 128
+"""Random variations a template that are asked, and kept, together."""
+CHEAP_METRIC = "MD_E"
+
+
+@dataclass
+class TemplateSearch:
+    """One template's search with what it is scored by, as far as it has come."""
+
+    template: Template
+    space: TemplateSpace
+    search: BeamSearch[Point]
+    metric: str
+    references: References
+    goalpost: Goalpost | None
+    initial: tuple[str, ...]
+    """Keys of the initial references."""
+    samples: dict[str, Sample] = field(default_factory=dict)
+    """Replies to what was explored, by key."""
+    added: list[str] = field(default_factory=list)
+    """Keys that joined the references."""
+    fit: int = 0
+    """How often the references have been fitted again."""
+    first_fit: dict[str, int] = field(default_factory=dict)
+    """The fit under which each variation was first scored."""
+    beams: list[frozenset[str]] = field(default_factory=list)
+    """Keys in the beam at the end of every iteration."""
+
+    def observe(self, answers: Answers) -> None:
+        """Take the replies to the latest proposals."""
+        scores = self._difficulty(observations(answers))
+        self.samples.update((sample.variation, sample) for sample in answers.samples)
+        self.first_fit.update(dict.fromkeys(scores, self.fit))
+        self.search.observe(scores)
+
+    def end_iteration(self, session: Session, latest: Sequence[Sample], cheap_scorer: "CheapScorer") -> None:
+        """Move the goalpost if it is due (Appendix C.4), and note the beam."""
+        correct = [sample.variation for sample in latest if sample.is_correct]
+        due = self.goalpost.end_iteration(correct) if self.goalpost else ()
+        if due:
+            joining = [self.samples[key] for key in due]
+            self.references = self.references.extended(reference_set(session.run.features, joining))
+            self.added += due
+            self.fit += 1
+            self.search.rescore(self._difficulty(kept_observations(session.run.features, list(self.samples.values()))))
+            self.space.change_score(partial(cheap_scorer, self.references))
+        self.beams.append(frozenset(candidate.key for candidate, _ in self.search.beam))
+
+    def _difficulty(self, seen: Observations) -> dict[str, float]:
+        values = self.references.score([self.metric], seen)[self.metric] * metric(self.metric).sign
+        return dict(zip(seen.keys, values.tolist(), strict=True))
+
+
+@dataclass(frozen=True)
+class CheapScorer:
+    """f̃: MD_E of problem texts from the references of a template (Section 4.1)."""
+
+    model: Model
+
+    def __call__(self, references: References, texts: Sequence[str]) -> Float[np.ndarray, " C"]:
+        seen = Observations(keys=("",) * len(texts), texts=tuple(texts), embeddings=self.model.embed(texts))
+        return np.asarray(references.score([CHEAP_METRIC], seen)[CHEAP_METRIC], float)
+
+
+def generations(options: SearchOptions) -> dict[str, int]:
+    """Replies a template at most, by what they are for."""
+    explored = 1 + options.branching * (1 + options.width * (options.iterations - 1)) if options.iterations else 1
+    explored = explored if options.budget is None else min(explored, options.budget)
+    return {
+        "references": max(options.reference_attempts, correct_replies_wanted(options)),
+        BASE_ARM: 1,
+        BEAM_ARM: explored,
+        RANDOM_ARM: explored,
+    }
+
+
+def run_search(options: SearchOptions) -> None:
+    """Search every template and answer as many random variations; everything is kept in the run directory.
+
+    Raises:
+        InputError: see `open_session`.
+        RunError: the disk fails, or no template has enough references to be searched.
+    """
+    with open_session(options, "lpds search", (options.difficulty, CHEAP_METRIC)) as session:
+        references = gather_references(session)
+        searches = []
+        for template in session.suite.templates:
+            reference_replies = references[template.id]
+            fitted = References.fit(reference_replies, layer_index=0, shrinkage=options.shrinkage)
+            if fitted.lacks(options.difficulty) or fitted.lacks(CHEAP_METRIC):
+                continue
+            searches.append(_template_search(session, options, template, fitted))
+        if not searches:
+            raise RunError(
+                f"no template has enough correct replies to measure difficulty from: see {session.run.path}; "
+                "try a better model, easier templates, or --reference-attempts"
+            )
+        _ask_base(session, searches)
+        _search(session, options, searches)
+        _ask_random(session, searches)
+        write_references(
+            session.run.path,
+            {
+                item: ReferenceRecord(
+                    found.keys, tuple(added for s in searches if s.template.id == item for added in s.added)
+                )
+                for item, found in references.items()
+            },
+        )
+        write_candidates(session.run.path, [row for search in searches for row in _candidate_records(search)])
+
+
+def _template_search(
+    session: Session, options: SearchOptions, template: Template, references: References
+) -> TemplateSearch:
+    space = TemplateSpace(template, partial(CheapScorer(session.model), references))
+    initial = references.keys
+    search = BeamSearch(
+        space,
+        options.beam,
+        seed=options.seed,
+        name=template.id,
+        start=template.base,
+        exclude=frozenset(initial),
+        budget=options.budget,
+    )
+    goalpost = Goalpost(GOALPOST) if options.goalpost == "on" else None
+    return TemplateSearch(template, space, search, options.difficulty, references, goalpost, initial)
+
+
+def _ask_base(session: Session, searches: Sequence[TemplateSearch]) -> None:
+    """The original problems, for templates that have one."""
+    questions = [
+        Question(BASE_ARM, search.template.fill(search.template.base))
+        for search in searches
+        if search.template.base is not None
+    ]
+    session.examiner.ask(BASE_ARM, questions)
+
+
+def _search(session: Session, options: SearchOptions, searches: Sequence[TemplateSearch]) -> None:
+    """Algorithm 1 on all templates in lockstep."""
+    cheap_scorer = CheapScorer(session.model)
+    with Progress("search", generations(options)[BEAM_ARM] * len(searches)) as progress:
+        iteration = 0
+        while True:
+            proposals = {search.template.id: search.search.propose() for search in searches}
+            questions = [
+                Question(BEAM_ARM, search.space.ask(candidate.point))
+                for search in searches
+                for candidate in proposals[search.template.id]
+            ]
+            if not questions:
+                return
+            answers = answers_by_item(session.examiner.ask(f"{BEAM_ARM}-{iteration:03d}", questions, progress.advance))
+            for search in searches:
+                if search.template.id in answers:
+                    latest = answers[search.template.id]
+                    search.observe(latest)
+                    search.end_iteration(session, latest.samples, cheap_scorer)
+            iteration += 1
+
+
+def _ask_random(session: Session, searches: Sequence[TemplateSearch]) -> None:
+    """As many distinct random variations of each template as its search explored (Section 4.2)."""
+    points = {
+        search.template.id: random_points(
+            search.space,
+            len(search.samples),
+            seed=session.options.seed,
+            name=search.template.id,
+            exclude=frozenset(search.initial),
+        )
+        for search in searches
+    }
+    most = max(map(len, points.values()))
+    with Progress("random baseline", sum(map(len, points.values()))) as progress:
+        for number in range(math.ceil(most / RANDOM_BLOCK)):
+            block = slice(number * RANDOM_BLOCK, (number + 1) * RANDOM_BLOCK)
+            questions = [
+                Question(RANDOM_ARM, search.space.ask(point))
+                for search in searches
+                for point in points[search.template.id][block]
+            ]
+            session.examiner.ask(f"{RANDOM_ARM}-{number:03d}", questions, progress.advance)
+
+
+def _candidate_records(search: TemplateSearch) -> list[CandidateRecord]:
+    def record(candidate: Candidate[Point], difficulty: float) -> CandidateRecord:
+        return CandidateRecord(
+            template=search.template.id,
+            key=candidate.key,
+            iteration=candidate.iteration,
+            parent=candidate.parent,
+            origin=candidate.origin,
+            cheap=None if math.isnan(candidate.cheap) else candidate.cheap,
+            difficulty=None if math.isnan(difficulty) else difficulty,
+            fit=search.first_fit[candidate.key],
+            in_beam=tuple(iteration for iteration, beam in enumerate(search.beams) if candidate.key in beam),
+        )
+
+    return [record(candidate, difficulty) for candidate, difficulty in search.search.explored]

@@ -1,0 +1,103 @@
+"""What an LPDS command needs before its first question: suite, model, run directory, and how to ask."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from robust_jax.difficulty import REFERENCE_METRICS, metric
+from robust_jax.errors import InputError
+from robust_jax.evaluation import Examiner
+from robust_jax.lpds.options import LpdsOptions
+from robust_jax.models import load_model
+from robust_jax.problems import STOP, load_suite
+from robust_jax.runs import RunDirectory, fingerprint, plain
+from robust_jax.types import Capabilities, Model, Sampling, Suite
+
+DEFAULT_SHOTS = 5
+DEFAULT_MAX_TOKENS = 512
+
+
+@dataclass(frozen=True)
+class Session:
+    """One LPDS run, ready to ask."""
+
+    options: LpdsOptions
+    suite: Suite
+    model: Model
+    examiner: Examiner
+    run: RunDirectory
+
+
+def chosen_suite(options: LpdsOptions) -> Suite:
+    """The suite, cut to the first templates that were asked for."""
+    suite = load_suite(options.suite)
+    return replace(suite, templates=suite.templates[: options.limit])
+
+
+@contextmanager
+def open_session(options: LpdsOptions, command: str, metrics: tuple[str, ...]) -> Iterator[Session]:
+    """Load what a command needs and lock its run directory, in the order that leaves nothing behind on bad input.
+
+    Raises:
+        InputError: an unknown suite or model, a model that cannot give what a metric needs, or a run directory that
+            holds something else.
+    """
+    if options.out is None:
+        raise InputError("give the run a directory: --out DIR")
+    suite = chosen_suite(options)
+    model = load_model(options.model, dtype=options.dtype, batch_size=options.batch_size)
+    for name in metrics:
+        _check_capability(name, model)
+    layer = _layer(options.layer, model.num_layers)
+    shots = _first_given(options.shots, model.defaults.shots, min(DEFAULT_SHOTS, len(suite.examples)))
+    max_tokens = _first_given(options.max_tokens, model.defaults.max_tokens, DEFAULT_MAX_TOKENS)
+    if shots > len(suite.examples):
+        raise InputError(f"--shots {shots}: suite {suite.name} has {len(suite.examples)} examples; give that or fewer")
+    resolved = replace(options, layer=layer, shots=shots, max_tokens=max_tokens)
+    settings = {"command": command, **fingerprint(resolved)}
+    with RunDirectory(Path(options.out), settings, {"command": command, **_record(resolved)}) as run:
+        examiner = Examiner(
+            model=model,
+            suite=suite,
+            run=run,
+            shots=shots,
+            sampling=Sampling(max_tokens=max_tokens, temperature=options.temperature, stop=STOP),
+            seed=options.seed,
+            layers=(layer,) if layer else (),
+            statistics=model.capabilities.statistics,
+            extract=options.extract,
+        )
+        yield Session(resolved, suite, model, examiner, run)
+
+
+def _first_given(*choices: int | None) -> int:
+    return next(choice for choice in choices if choice is not None)
+
+
+def _record(options: LpdsOptions) -> dict[str, object]:
+    record = plain(options)
+    assert isinstance(record, dict)
+    # The directory must be free to move.
+    return {name: value for name, value in record.items() if name != "out"}
+
+
+def _layer(layer: int | None, num_layers: int) -> int | None:
+    """The block whose states are kept: the one asked for, or two thirds of the depth."""
+    if layer is not None and not 1 <= layer <= num_layers:
+        raise InputError(f"--layer {layer}: the model has blocks 1 to {num_layers}")
+    return layer or (round(2 * num_layers / 3) or None)
+
+
+def _check_capability(name: str, model: Model) -> None:
+    has: Capabilities = model.capabilities
+    able = {
+        "text": True,
+        "hidden": has.hidden_states,
+        "embedding": has.embeddings,
+        "output_statistics": has.statistics,
+        "input_statistics": has.hidden_states and has.statistics,
+    }
+    if not able[metric(name).needs]:
+        working = [other for other in REFERENCE_METRICS if able[metric(other).needs]]
+        raise InputError(f"{model.name} cannot give what {name} needs; with it {', '.join(working)} would work")
