@@ -51,13 +51,12 @@ def auc(difficulty: Float[np.ndarray, " n"], correct: Bool[np.ndarray, " n"]) ->
 def micro_auc(templates: Sequence[Auc], *, generator: np.random.Generator, resamples: int = 2_000) -> Interval:
     """AUC over templates: Σ_j n₀ⱼn₁ⱼ·AUCⱼ / Σ_j n₀ⱼn₁ⱼ, Appendix C.3.3, with a bootstrap interval over templates.
 
-    Templates without a pair are left out; `n` counts the others.
+    Templates without a pair have no AUC and are left out; `n` counts the others.
     """
-    paired = [template for template in templates if template.pairs]
     return bootstrap(
         lambda values, pairs: (values * pairs).sum(-1) / pairs.sum(-1),
-        np.array([template.value for template in paired], float),
-        np.array([template.pairs for template in paired], float),
+        np.array([template.value for template in templates], float),
+        np.array([template.pairs for template in templates], float),
         generator=generator,
         resamples=resamples,
     )

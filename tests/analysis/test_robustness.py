@@ -189,12 +189,12 @@ def test_search_curves_are_medians_over_templates() -> None:
     searches = [
         [level([1], [True]), level([1, 4], [True, False]), level([9, 4], [False, False])],
         [level([3], [True]), level([5, np.nan], [True, True]), level([6, 5], [True])],
-        [level([2], [False])],  # ended at once: its beam stays
+        [level([2], [False]), level([8.5], [False])],  # ended early: its last beam stays
         [level([np.nan], []), level([np.nan, 7], [False]), level([8], [False])],
         [],
     ]
     curves = search_curves(searches, generator=generator())
-    assert [point.value for point in curves.difficulty] == [2, 4.5, 7]
+    assert [point.value for point in curves.difficulty] == [2, 6, 8.25]
     assert [point.n for point in curves.difficulty] == [3, 4, 4]
     assert [point.value for point in curves.accuracy] == [1, 0.25, 0]
     assert [point.n for point in curves.accuracy] == [3, 4, 4]

@@ -1,9 +1,9 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lattice import Lattice, lattices
 from scipy.stats import chisquare
 
 from robust_jax.search.baseline import PATIENCE, random_points
+from tests.search.lattice import Lattice, lattices
 
 
 @settings(max_examples=40, deadline=None)
@@ -30,6 +30,12 @@ def test_an_exhausted_space_costs_a_bounded_number_of_draws() -> None:
     space = Lattice([2])
     assert sorted(random_points(space, 1_000_000, seed=0, name="x")) == [(0,), (1,)]
     assert space.draws < 2 * PATIENCE
+
+
+def test_repeated_draws_do_not_end_a_space_that_still_has_points() -> None:
+    space = Lattice([40, 40])
+    assert len(random_points(space, 1_580, seed=0, name="x")) == 1_580
+    assert space.draws - 1_580 > 3 * PATIENCE
 
 
 def test_every_point_is_equally_likely_to_come_first() -> None:

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lattice import Lattice, Point, lattices, values
 
 from robust_jax.errors import InputError
 from robust_jax.search.beam import BeamConfig, BeamSearch, Candidate
+from tests.search.lattice import Lattice, Point, lattices, values
 
 few = settings(max_examples=40, deadline=None)
 
