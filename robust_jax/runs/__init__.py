@@ -1,0 +1,35 @@
+"""What is kept of a run, the options it is made with, and how far it has come."""
+
+from robust_jax.runs.command_line import parse
+from robust_jax.runs.directory import CONFIG_FILE, FEATURES_FOLDER, RESULTS_FILE, RunDirectory, read_config
+from robust_jax.runs.features import FeatureStore
+from robust_jax.runs.options import NEUTRAL, RunOptions, fingerprint, flag, plain
+from robust_jax.runs.progress import Progress
+from robust_jax.runs.results import read_results, write_results
+from robust_jax.runs.samples import Key, SampleStore, sample_key
+from robust_jax.runs.writing import SAMPLES_FILE, json_text, keeping, write_atomically
+
+__all__ = [
+    "CONFIG_FILE",
+    "FEATURES_FOLDER",
+    "NEUTRAL",
+    "RESULTS_FILE",
+    "SAMPLES_FILE",
+    "FeatureStore",
+    "Key",
+    "Progress",
+    "RunDirectory",
+    "RunOptions",
+    "SampleStore",
+    "fingerprint",
+    "flag",
+    "json_text",
+    "keeping",
+    "parse",
+    "plain",
+    "read_config",
+    "read_results",
+    "sample_key",
+    "write_atomically",
+    "write_results",
+]
