@@ -176,7 +176,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         rest = words[len(command.words) :]
         from robust_jax.runs import parse
 
-        options = parse(command.options(), rest, prog=f"robust-jax {' '.join(command.words)}")
+        options: object = parse(command.options(), rest, prog=f"robust-jax {' '.join(command.words)}")
         command.run(options)
         return 0
     except InputError as error:

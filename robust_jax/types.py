@@ -73,7 +73,8 @@ class Variation:
     """A worked solution that ends in `#### answer`."""
 
 
-class Size(NamedTuple):
+@dataclass(frozen=True)
+class Size:
     """How many valid fillings a template has."""
 
     count: int

@@ -1,5 +1,13 @@
 """Asking many things of a model: prompts, replies, grades, samples, with resume."""
 
-from robust_jax.evaluation.examiner import Answers, Examiner, Question
+from robust_jax.evaluation.examiner import (
+    EMBEDDING,
+    HIDDEN,
+    INPUT_STATISTICS,
+    OUTPUT_STATISTICS,
+    Answers,
+    Examiner,
+    Question,
+)
 
-__all__ = ["Answers", "Examiner", "Question"]
+__all__ = ["EMBEDDING", "HIDDEN", "INPUT_STATISTICS", "OUTPUT_STATISTICS", "Answers", "Examiner", "Question"]

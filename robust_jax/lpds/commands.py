@@ -1,7 +1,8 @@
 """The LPDS commands as the command line calls them: do the work, store every figure, draw and print the report."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
@@ -19,7 +20,10 @@ from robust_jax.lpds.search_results import search_results
 from robust_jax.report import TemplateExamples, print_summary, write_report
 from robust_jax.runs import RESULTS_FILE, write_results
 
-RESULTS: dict[str, Callable[[Path], object]] = {"lpds search": search_results, "lpds measure": measure_results}
+RESULTS: dict[str, Callable[[Path], Mapping[str, Any]]] = {
+    "lpds search": search_results,
+    "lpds measure": measure_results,
+}
 EXAMPLES: dict[str, Callable[[Path], list[TemplateExamples]]] = {"lpds search": search_examples}
 
 

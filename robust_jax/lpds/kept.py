@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from robust_jax.analysis.intervals import Interval
 from robust_jax.difficulty import References
@@ -10,7 +11,7 @@ from robust_jax.lpds.features import reference_set
 from robust_jax.lpds.record import ReferenceRecord, read_references
 from robust_jax.lpds.references import ARM as REFERENCE_ARM
 from robust_jax.report import Interval as IntervalJson
-from robust_jax.runs import FEATURES_FOLDER, SAMPLES_FILE, FeatureStore, Plain, SampleStore, read_config
+from robust_jax.runs import FEATURES_FOLDER, SAMPLES_FILE, FeatureStore, SampleStore, read_config
 from robust_jax.types import Sample
 
 
@@ -23,7 +24,7 @@ class KeptRun:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.options: dict[str, Plain] = read_config(path)["fingerprint"]
+        self.options: dict[str, Any] = read_config(path)["fingerprint"]
         self.samples = SampleStore(path / SAMPLES_FILE)
         self.features = FeatureStore(path / FEATURES_FOLDER)
 

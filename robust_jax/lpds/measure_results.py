@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+from jaxtyping import Bool
 
 from robust_jax.analysis.auc import Auc, auc, micro_auc
 from robust_jax.analysis.robustness import accuracy
@@ -11,7 +12,7 @@ from robust_jax.lpds.features import by_item, kept_observations
 from robust_jax.lpds.kept import KeptRun, as_json, counts_by_status
 from robust_jax.lpds.measure import ARM
 from robust_jax.randomness import rng
-from robust_jax.report import MeasureResults
+from robust_jax.report.inputs import MeasureResults, MeasureTemplate
 
 
 def measure_results(path: Path) -> MeasureResults:
@@ -23,7 +24,8 @@ def measure_results(path: Path) -> MeasureResults:
     run = KeptRun(path)
     measured = by_item(run.samples.by_arm(ARM))
     powers: dict[str, list[Auc]] = {}
-    rights, templates = [], []
+    rights: list[Bool[np.ndarray, " C"]] = []
+    templates: list[MeasureTemplate] = []
     for item, record in run.reference_record.items():
         counted = [sample for sample in measured.get(item, []) if sample.counts]
         right = np.array([sample.is_correct for sample in counted], bool)

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Bool, Float
 
-from robust_jax.analysis.auc import auc, micro_auc
+from robust_jax.analysis.auc import Auc, auc, micro_auc
 from robust_jax.analysis.intervals import Interval, bootstrap, mean
 from robust_jax.analysis.robustness import (
     BeamLevel,
@@ -25,7 +25,7 @@ from robust_jax.lpds.kept import KeptRun, as_json, counts_by_status
 from robust_jax.lpds.record import CandidateRecord, read_candidates
 from robust_jax.lpds.search import BASE_ARM, BEAM_ARM, RANDOM_ARM
 from robust_jax.randomness import rng
-from robust_jax.report import SearchResults
+from robust_jax.report.inputs import SearchResults, SearchTemplate
 from robust_jax.types import Sample
 
 AUC_METRICS = ("LD_min", "MD_H", "MD_E", "output_perplexity", "output_entropy", "output_self_certainty")
@@ -118,31 +118,7 @@ def search_results(path: Path) -> SearchResults:
         if has_base
         else None,
         "error_difference": as_json(error_rate_difference(beam, random, generator=generator("difference"))),
-        "templates": [
-            {
-                "id": template.id,
-                "base_accuracy": _share(right_base),
-                "random_error": _error(right_random),
-                "beam_error": _error(right_beam),
-                "explored": len(template.explored),
-                "references": template.initial_references,
-                "note": "",
-            }
-            for template, right_base, right_random, right_beam in zip(templates, base, random, beam, strict=True)
-        ]
-        + [
-            {
-                "id": item,
-                "base_accuracy": None,
-                "random_error": None,
-                "beam_error": None,
-                "explored": 0,
-                "references": len(record.initial),
-                "note": "too few correct replies to measure difficulty from",
-            }
-            for item, record in run.reference_record.items()
-            if item not in {template.id for template in templates}
-        ],
+        "templates": [_row(template) for template in templates] + _left_out(run, templates),
         "search_curves": {
             "iteration": list(range(len(curves.difficulty))),
             "max_difficulty": [point.value for point in curves.difficulty],
@@ -170,7 +146,7 @@ def auc_on_random(
     run: KeptRun, templates: Sequence[SearchedTemplate], generator: np.random.Generator
 ) -> Mapping[str, Interval]:
     """How well each metric ranks wrong above right answers among the random variations, which no search has biased."""
-    parts: dict[str, list] = {name: [] for name in AUC_METRICS}
+    parts: dict[str, list[Auc]] = {name: [] for name in AUC_METRICS}
     for template in templates:
         usable = [name for name in AUC_METRICS if not template.references.lacks(name)]
         counted = [sample for sample in template.random if sample.counts]
@@ -179,6 +155,37 @@ def auc_on_random(
         for name, values in template.references.score(names, seen).items():
             parts[name].append(auc(metric(name).sign * values, _correct(counted)))
     return {name: micro_auc(found, generator=generator) for name, found in parts.items() if found}
+
+
+def _row(template: SearchedTemplate) -> SearchTemplate:
+    """One line of the table of templates."""
+    return {
+        "id": template.id,
+        "base_accuracy": _share(_correct(template.base)),
+        "random_error": _share(~_correct(template.random)),
+        "beam_error": _share(~_correct(template.explored)),
+        "explored": len(template.explored),
+        "references": template.initial_references,
+        "note": "",
+    }
+
+
+def _left_out(run: KeptRun, templates: Sequence[SearchedTemplate]) -> list[SearchTemplate]:
+    """Lines for the templates that could not be searched."""
+    searched = {template.id for template in templates}
+    return [
+        {
+            "id": item,
+            "base_accuracy": None,
+            "random_error": None,
+            "beam_error": None,
+            "explored": 0,
+            "references": len(record.initial),
+            "note": "not searched: too few correct replies to measure difficulty from",
+        }
+        for item, record in run.reference_record.items()
+        if item not in searched
+    ]
 
 
 def _difficulty(template: SearchedTemplate) -> Float[np.ndarray, " C"]:
@@ -205,9 +212,5 @@ def _levels(template: SearchedTemplate) -> list[BeamLevel]:
     return levels
 
 
-def _share(correct: Bool[np.ndarray, " C"]) -> float | None:
-    return float(correct.mean()) if correct.size else None
-
-
-def _error(correct: Bool[np.ndarray, " C"]) -> float | None:
-    return float(1 - correct.mean()) if correct.size else None
+def _share(flags: Bool[np.ndarray, " C"]) -> float | None:
+    return float(flags.mean()) if flags.size else None

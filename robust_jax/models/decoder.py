@@ -27,6 +27,14 @@ class KeyValues(NamedTuple):
     values: Float[Array, "*B K S H"]
 
 
+class Prefix(NamedTuple):
+    """The tokens that all rows begin with."""
+
+    layers: list[KeyValues]
+    length: Int[Array, ""]
+    """How many of their slots are filled."""
+
+
 class Context(NamedTuple):
     """What the tokens of a forward pass can see besides themselves."""
 
@@ -36,10 +44,8 @@ class Context(NamedTuple):
     """Where each new token is written; a slot beyond the cache drops it."""
     mask: Bool[Array, "B T S"]
     """Which of the row's slots each new token attends to, itself included."""
-    prefix: list[KeyValues] | None = None
-    """A layer each, shared by all rows."""
-    prefix_length: Int[Array, ""] | None = None
-    """How many of the prefix's slots are filled; every new token attends to all of those."""
+    prefix: Prefix | None = None
+    """What every new token attends to besides."""
 
 
 class Output(NamedTuple):
@@ -68,7 +74,7 @@ def attend(
     own: KeyValues,
     mask: Bool[Array, "B T S"],
     prefix: KeyValues | None = None,
-    prefix_length: Int[Array, ""] | None = None,
+    prefix_length: Int[Array, ""] | int = 0,
 ) -> Float[Array, "B T N H"]:
     """Grouped-query attention over a row's own slots and, where given, a prefix that all rows share.
 
@@ -146,8 +152,10 @@ class Attention(nnx.Module):
                 cached.keys.at[rows, :, :, context.slots].set(k, mode="drop"),
                 cached.values.at[rows, :, context.slots].set(v, mode="drop"),
             )
-            prefix = context.prefix[layer] if context.prefix is not None else None
-            mixed = attend(q, own, context.mask, prefix, context.prefix_length)
+            if context.prefix is None:
+                mixed = attend(q, own, context.mask)
+            else:
+                mixed = attend(q, own, context.mask, context.prefix.layers[layer], context.prefix.length)
         return self.o_proj(mixed.reshape(batch, length, -1)), own
 
 

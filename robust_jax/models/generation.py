@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, UInt32
 
-from robust_jax.models.decoder import Context, Decoder, KeyValues, empty_cache
+from robust_jax.models.decoder import Context, Decoder, KeyValues, Prefix, empty_cache
 from robust_jax.models.sampling import next_tokens
 from robust_jax.models.token_statistics import token_statistics
 from robust_jax.types import FeatureRequest, Sampling
@@ -85,7 +85,7 @@ def bucket(size: int, smallest: int = 16) -> int:
 
 def shared_prefix(prompts: Sequence[Sequence[int]]) -> int:
     """How many leading tokens all prompts share, leaving each at least one of its own."""
-    shortest, longest = min(prompts), max(prompts)
+    shortest, longest = min(map(list, prompts)), max(map(list, prompts))
     common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(shortest, longest, strict=False)))
     return min(common, min(len(prompt) for prompt in prompts) - 1)
 
@@ -119,11 +119,11 @@ class Generator:
         common = shared_prefix(prompts)
         if common < SMALLEST_PREFIX:
             common = 0
-        prefix, prefix_length = None, None
+        prefix = None
         if common:
             padded = np.zeros((1, bucket(common)), np.int32)
             padded[0, :common] = prompts[0][:common]
-            prefix, prefix_length = _read_prefix(self.decoder, padded), jnp.int32(common)
+            prefix = Prefix(_read_prefix(self.decoder, padded), jnp.int32(common))
 
         # Longest first, so that the last rows to finish are short ones.
         waiting = deque(sorted(range(len(prompts)), key=lambda index: -len(prompts[index])))
@@ -153,8 +153,8 @@ class Generator:
             while waiting and (len(free) >= refill or not active.any()) and free:
                 chosen = [waiting.popleft() for _ in range(min(refill, len(free), len(waiting)))]
                 places, free = free[: len(chosen)], free[len(chosen) :]
-                for row, index in zip(places, chosen, strict=True):
-                    owner[row] = index
+                for row, number in zip(places, chosen, strict=True):
+                    owner[row] = number
                     active[row] = True
                 arrays = _pad_prompts([prompts[index][common:] for index in chosen], chosen, places, refill, batch)
                 rows, sums = _prefill(
@@ -162,7 +162,6 @@ class Generator:
                     rows,
                     sums,
                     prefix,
-                    prefix_length,
                     *arrays,
                     sampling,
                     features.statistics,
@@ -170,9 +169,7 @@ class Generator:
                 )
             # With prompts waiting, stop early once enough rows are free to be refilled.
             enough = jnp.int32(batch - refill if waiting else 0)
-            rows, chunk = _decode_chunk(
-                self.decoder, rows, prefix, prefix_length, enough, sampling, features, config.eos_token_ids
-            )
+            rows, chunk = _decode_chunk(self.decoder, rows, prefix, enough, sampling, features, config.eos_token_ids)
             tokens, is_written, statistics = jax.device_get((chunk.tokens, chunk.is_written, chunk.statistics))
             active, stopped = (np.array(x) for x in jax.device_get((rows.active, rows.stopped)))
             kept = is_written.copy()
@@ -201,12 +198,12 @@ class Generator:
             if finished and features.layers:
                 host_sums = np.asarray(sums)
             for row in finished:
-                index = owner[row]
-                assert index is not None
+                done = owner[row]
+                assert done is not None
                 if features.layers:
-                    replies[index].hidden_sum = host_sums[:, row]
+                    replies[done].hidden_sum = host_sums[:, row]
                 owner[row] = None
-                on_reply(index)
+                on_reply(done)
         return replies
 
 
@@ -229,13 +226,12 @@ def _read_prefix(decoder: Decoder, tokens: Int[Array, "1 P"]) -> list[KeyValues]
     return [KeyValues(layer.keys[0], layer.values[0]) for layer in decoder(tokens, positions).cache]
 
 
-@partial(jax.jit, static_argnums=(9, 10, 11), donate_argnums=(1, 2))
+@partial(jax.jit, static_argnums=(8, 9, 10), donate_argnums=(1, 2))
 def _prefill(
     decoder: Decoder,
     rows: Rows,
     sums: Float[Array, "l B D"],
-    prefix: list[KeyValues] | None,
-    prefix_length: Int[Array, ""] | None,
+    prefix: Prefix | None,
     tokens: Int[Array, "b T"],
     lengths: Int[Array, " b"],
     places: Int[Array, " b"],
@@ -247,13 +243,12 @@ def _prefill(
     """Read new prompts into rows and choose each one's first token; a place outside the batch is dropped."""
     count, length = tokens.shape
     steps = jnp.broadcast_to(jnp.arange(length), (count, length))
-    offset = 0 if prefix_length is None else prefix_length
+    offset = 0 if prefix is None else prefix.length
     context = Context(
         cache=empty_cache(decoder.config, count, length, rows.cache[0].keys.dtype),
         slots=steps,
         mask=jnp.broadcast_to(jnp.tril(jnp.ones((length, length), bool)), (count, length, length)),
         prefix=prefix,
-        prefix_length=prefix_length,
     )
     output = decoder(tokens, offset + steps, context)
     last = jnp.take_along_axis(output.hidden, (lengths - 1)[:, None, None], axis=1)[:, 0]
@@ -286,12 +281,11 @@ def _prefill(
     return rows, sums.at[:, places].set(0.0, mode="drop")
 
 
-@partial(jax.jit, static_argnums=(5, 6, 7), donate_argnums=1)
+@partial(jax.jit, static_argnums=(4, 5, 6), donate_argnums=1)
 def _decode_chunk(
     decoder: Decoder,
     rows: Rows,
-    prefix: list[KeyValues] | None,
-    prefix_length: Int[Array, ""] | None,
+    prefix: Prefix | None,
     enough: Int[Array, ""],
     sampling: Sampling,
     features: FeatureRequest,
@@ -299,7 +293,7 @@ def _decode_chunk(
 ) -> tuple[Rows, Chunk]:
     """Up to CHUNK steps; ends early when no more than `enough` rows are active."""
     batch, slots = rows.cache[0].keys.shape[0], rows.cache[0].keys.shape[-1]
-    offset = 0 if prefix_length is None else prefix_length
+    offset = 0 if prefix is None else prefix.length
     chunk = Chunk(
         tokens=jnp.zeros((CHUNK, batch), jnp.int32),
         is_written=jnp.zeros((CHUNK, batch), bool),
@@ -319,7 +313,6 @@ def _decode_chunk(
             slots=own_slot[:, None],
             mask=(jnp.arange(slots) <= rows.filled[:, None])[:, None],
             prefix=prefix,
-            prefix_length=prefix_length,
         )
         output = decoder(rows.token[:, None], (offset + rows.filled)[:, None], context, features.layers)
         logits = decoder.logits(output.hidden[:, 0])

@@ -1,5 +1,6 @@
 """What is asked: templates, their slots and variations, suites, prompts and grading."""
 
+from robust_jax.problems.grading import ExtractionMode, Grade, extract, format_number, grade
 from robust_jax.problems.prompts import INSTRUCTION, STOP, build_prompt
 from robust_jax.problems.suite import check_suite, check_template, list_suites, load_suite
 from robust_jax.problems.template import SymbolicTemplate, restricted
@@ -8,11 +9,16 @@ from robust_jax.problems.trace import check_trace
 __all__ = [
     "INSTRUCTION",
     "STOP",
+    "ExtractionMode",
+    "Grade",
     "SymbolicTemplate",
     "build_prompt",
     "check_suite",
     "check_template",
     "check_trace",
+    "extract",
+    "format_number",
+    "grade",
     "list_suites",
     "load_suite",
     "restricted",

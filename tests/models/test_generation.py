@@ -111,7 +111,10 @@ def test_no_prompts_no_replies() -> None:
 def test_sampling_follows_the_distribution() -> None:
     logits = jnp.log(jnp.array([0.5, 0.25, 0.125, 0.125]))
     draws = next_tokens(
-        jnp.tile(logits, (8000, 1)), jnp.arange(8000, dtype=jnp.uint32), jnp.zeros(8000, jnp.int32), Sampling(temperature=1.0)
+        jnp.tile(logits, (8000, 1)),
+        jnp.arange(8000, dtype=jnp.uint32),
+        jnp.zeros(8000, jnp.int32),
+        Sampling(temperature=1.0),
     )
     shares = np.bincount(np.asarray(draws), minlength=4) / 8000
     expected = np.array([0.5, 0.25, 0.125, 0.125])

@@ -1,0 +1,149 @@
+"""A checkpoint directory as a model: prompts, stops, context, features, scoring and embeddings."""
+
+import json
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
+
+from robust_jax.errors import InputError
+from robust_jax.models import load_model
+from robust_jax.models.checkpoint import save_decoder
+from robust_jax.models.config import DecoderConfig
+from robust_jax.models.decoder import Decoder
+from robust_jax.models.local import LocalModel
+from robust_jax.types import FeatureRequest, Message, Prompt, Sampling
+
+FEATURES = FeatureRequest(layers=(1, 2), statistics=True)
+CHAT = "{{ bos_token }}{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}<assistant>"
+
+
+def byte_tokenizer(directory: Path, *, bos: bool = True, chat_template: str | None = None) -> None:
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    vocabulary = {token: index for index, token in enumerate(["<s>", "</s>", *alphabet])}
+    tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))
+    tokenizer.add_special_tokens(["<s>", "</s>"])
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    if bos:
+        tokenizer.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 0)])
+    tokenizer.save(str(directory / "tokenizer.json"))
+    settings = {"tokenizer_class": "PreTrainedTokenizerFast", "bos_token": "<s>", "eos_token": "</s>"}
+    if chat_template:
+        settings["chat_template"] = chat_template
+    (directory / "tokenizer_config.json").write_text(json.dumps(settings))
+
+
+def model(directory: Path, *, bos: bool = True, chat_template: str | None = None) -> LocalModel:
+    config = DecoderConfig(
+        vocab_size=258,
+        hidden_size=32,
+        intermediate_size=48,
+        num_layers=2,
+        num_heads=4,
+        num_kv_heads=2,
+        head_dim=8,
+        max_positions=96,
+        eos_token_ids=(1,),
+    )
+    save_decoder(Decoder(config, key=jax.random.key(0)), directory)
+    byte_tokenizer(directory, bos=bos, chat_template=chat_template)
+    loaded = load_model(str(directory), batch_size=8)
+    assert isinstance(loaded, LocalModel)
+    return loaded
+
+
+def asked(*texts: str) -> list[Prompt]:
+    return [Prompt((Message("user", text),), text, raw=text) for text in texts]
+
+
+def test_features_of_a_reply_equal_those_of_scoring_it(tmp_path: Path) -> None:
+    local = model(tmp_path)
+    prompts = asked("one", "two and more", "")
+    replies = local.respond(prompts, Sampling(max_tokens=12), FEATURES)
+    # A random model writes bytes that are no text, so the reply's tokens are scored, not its text.
+    contexts = local.tokenizer.encode_prompts(prompts)
+    spans = [reply.token_ids for reply in replies]
+    for reply, scored in zip(
+        replies, local._score(contexts, spans, [reply.text for reply in replies], FEATURES), strict=True
+    ):
+        assert reply.hidden is not None and scored.hidden is not None
+        np.testing.assert_allclose(reply.hidden, scored.hidden, atol=1e-4)
+        np.testing.assert_allclose(reply.statistics, scored.statistics, atol=1e-4)
+
+
+def test_a_stop_text_ends_the_reply_and_is_no_part_of_it(tmp_path: Path) -> None:
+    local = model(tmp_path)
+    (whole,) = local.respond(asked("abc"), Sampling(max_tokens=30))
+    stop = whole.text[3:5]
+    (cut,) = local.respond(asked("abc"), Sampling(max_tokens=30, stop=(stop,)))
+    assert cut.text == whole.text[: whole.text.index(stop)]
+    assert cut.finish_reason == "stop"
+    assert cut.token_ids == whole.token_ids[: len(cut.token_ids)]
+
+
+def test_a_reply_that_fills_its_tokens_says_so(tmp_path: Path) -> None:
+    (reply,) = model(tmp_path).respond(asked("abc"), Sampling(max_tokens=3))
+    assert reply.finish_reason == ("length" if len(reply.token_ids) == 3 else "stop")
+    assert len(reply.token_ids) <= 3
+
+
+def test_a_prompt_beyond_the_context_is_skipped_not_cut(tmp_path: Path) -> None:
+    local = model(tmp_path)
+    fits, too_long = local.respond(asked("a" * 60, "a" * 200), Sampling(max_tokens=10), FEATURES)
+    assert fits.finish_reason != "context"
+    assert too_long.finish_reason == "context"
+    assert "exceed the context of 96" in too_long.message
+    assert too_long.hidden is None
+
+
+def test_a_chat_template_brings_the_only_bos(tmp_path: Path) -> None:
+    local = model(tmp_path, chat_template=CHAT)
+    (ids,) = local.tokenizer.encode_prompts(asked("hi"))
+    assert ids.count(0) == 1
+    assert local.tokenizer.decode(ids) == "<user>hi<assistant>"
+
+
+def test_plain_text_gets_one_bos_where_the_tokenizer_has_one(tmp_path: Path) -> None:
+    (ids,) = model(tmp_path).tokenizer.encode_prompts(asked("hi"))
+    assert ids[0] == 0 and ids.count(0) == 1
+
+
+@pytest.mark.parametrize("bos", [True, False])
+def test_the_input_span_is_the_problem_alone(tmp_path: Path, bos: bool) -> None:
+    local = model(tmp_path, bos=bos)
+    (scored,) = local.score([Prompt((), raw="")], ["Question"], FeatureRequest(statistics=True))
+    # Without a BOS nothing predicts the first token.
+    assert len(scored.token_ids) == (8 if bos else 7)
+    assert scored.statistics is not None and np.isfinite(scored.statistics).all()
+
+
+def test_an_embedding_is_the_mean_over_the_texts_own_tokens(tmp_path: Path) -> None:
+    local = model(tmp_path)
+    texts = ["one", "", "two and three"]
+    found = local.embed(texts)
+    table = np.asarray(local.decoder.embed_tokens[...])
+    for text, row in zip(texts, found, strict=True):
+        if text:
+            np.testing.assert_allclose(row, table[local.tokenize(text)].mean(axis=0), rtol=1e-5, atol=1e-7)
+        else:
+            assert np.isnan(row).all()
+
+
+def test_an_empty_reply_has_no_features(tmp_path: Path) -> None:
+    local = model(tmp_path)
+    (scored,) = local.score(asked("abc"), [""], FEATURES)
+    assert scored.hidden is not None and np.isnan(scored.hidden).all()
+
+
+@pytest.mark.parametrize(("spec", "hint"), [("builtin:tyni", "builtin:tiny"), ("nowhere", "known:")])
+def test_an_unknown_model_is_named_with_the_nearest(spec: str, hint: str) -> None:
+    with pytest.raises(InputError, match=hint):
+        load_model(spec)
+
+
+def test_a_directory_without_a_checkpoint_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"config\.json"):
+        load_model(str(tmp_path))
