@@ -1,0 +1,92 @@
+"""What is shown: tables for the terminal, figures and the page of a run. It draws what is stored, computing nothing."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from robust_jax.report.checking import checked_examples, checked_results
+from robust_jax.report.drawing import as_csv, as_png, as_svg
+from robust_jax.report.figures import figures
+from robust_jax.report.inputs import (
+    Attempt,
+    Interval,
+    MeasureResults,
+    SearchResults,
+    TemplateExamples,
+    VariationExample,
+)
+from robust_jax.report.page import render
+from robust_jax.report.tables import as_markdown, as_rich, as_text, metrics_table, tables, templates_table
+from robust_jax.report.wording import headline
+from robust_jax.runs.writing import keeping, write_atomically
+
+__all__ = [
+    "Attempt",
+    "Interval",
+    "MeasureResults",
+    "SearchResults",
+    "TemplateExamples",
+    "VariationExample",
+    "as_markdown",
+    "as_rich",
+    "as_text",
+    "checked_examples",
+    "checked_results",
+    "headline",
+    "metrics_table",
+    "print_summary",
+    "tables",
+    "templates_table",
+    "write_report",
+]
+
+
+def write_report(directory: Path, results: Mapping[str, object], browser: Sequence[Mapping[str, object]]) -> None:
+    """Writes `report.html` and `figures/` (each figure as PNG, SVG and CSV) into a run directory.
+
+    A file is replaced as a whole or not at all.
+
+    Args:
+        directory: the run directory; made if it does not exist.
+        results: the content of results.json: a `SearchResults` or a `MeasureResults`.
+        browser: a `TemplateExamples` a template, in the order in which they are to be listed; may be empty.
+
+    Raises:
+        InputError: `results` or `browser` has not the shape that `robust_jax.report.inputs` describes.
+        RunError: a file cannot be written.
+    """
+    known, examples = checked_results(results), checked_examples(browser)
+    drawings = [(figure, as_svg(figure)) for figure in figures(known)]
+    files = {Path("report.html"): render(known, examples, drawings).encode()}
+    for figure, svg in drawings:
+        path = Path("figures") / figure.name
+        files[path.with_suffix(".svg")] = svg.encode()
+        files[path.with_suffix(".png")] = as_png(figure)
+        files[path.with_suffix(".csv")] = as_csv(figure).encode("utf-8", "replace")
+    with keeping(directory):
+        (directory / "figures").mkdir(parents=True, exist_ok=True)
+        for path, content in files.items():
+            write_atomically(directory / path, content)
+
+
+def print_summary(results: Mapping[str, object], console: Console) -> None:
+    """Prints the finding in plain words and the tables of a run.
+
+    Raises:
+        InputError: `results` has not the shape that `robust_jax.report.inputs` describes.
+    """
+    known = checked_results(results)
+    finding = headline(known)
+    console.print(Text(finding.sentence, style="bold"))
+    if finding.detail:
+        console.print(Text(finding.detail))
+    for table in tables(known):
+        console.print()
+        console.print(as_rich(table))
+    noted = sum(bool(row["note"]) for row in known["templates"])
+    if noted:
+        console.print(
+            f"{noted} of {len(known['templates'])} templates carry a note: see the page's table of templates."
+        )

@@ -1,0 +1,188 @@
+"""The page of a run: one HTML file that opens offline and needs nothing else."""
+
+import base64
+import hashlib
+import json
+import re
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from robust_jax.report import drawing
+from robust_jax.report.differences import differences
+from robust_jax.report.drawing import Figure
+from robust_jax.report.inputs import Attempt, Interval, Results, TemplateExamples, finite
+from robust_jax.report.tables import tables, templates_table
+from robust_jax.report.wording import best_metric, decimal, headline, one_line, percent, share_span, span, times
+
+SHOWN_OF_ONE, SHOWN_OF_ALL = 50, 10_000
+"""Variations of one template, and of all, that the page holds: it is to be sent about and opened on a phone."""
+
+_GLOSSARY = {
+    "95% interval": "Were the run repeated with other templates of the same sort, 95 of 100 such intervals would hold "
+    "the true figure.",
+    "Difficulty": "How far a reply strays from right replies to the same template. It is measured without knowing "
+    "whether the reply is right.",
+    "Right reply": "A reply of the same model to another variation of the template that was graded right.",
+    "AUC": "How often a wrong answer scores as more difficult than a right one; 0.50 is chance, 1.00 is perfect.",
+    "Status": "unparsed, truncated and refused count as wrong; error and skipped stand outside every accuracy.",
+}
+_SEARCH_GLOSSARY = {
+    "Search": "Beam search over the slots of each template for the variations that are most difficult for this model.",
+    "Random sampling": "As many variations of each template, drawn at random.",
+    "Base problem": "The filling of a template that counts as the original problem.",
+    "Drop ratio": "How far accuracy falls from the base problems under search, divided by how far it falls at random.",
+    "Robustness score": "The difficulty-robustness score: area below the curve of accuracy over quantiles of "
+    "difficulty; 1 is perfect.",
+}
+
+
+class Card(NamedTuple):
+    """One figure at the top of the page."""
+
+    label: str
+    value: str
+    span: str
+    n: int | None
+    arm: str
+    """What its colour stands for."""
+
+
+def render(results: Results, examples: list[TemplateExamples], drawings: list[tuple[Figure, str]]) -> str:
+    """The page as text. `drawings` are the run's figures with their SVG."""
+    folder = Path(__file__).parent
+    environment = Environment(
+        loader=FileSystemLoader(folder),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    script = (folder / "script.html").read_text(encoding="utf-8").split("<script>")[1].split("</script>")[0]
+    limit = max(1, min(SHOWN_OF_ONE, SHOWN_OF_ALL // max(1, len(examples))))
+    table = templates_table(results)
+    page_data = {
+        "columns": [
+            {"title": column.title, "kind": "number" if column.is_numeric else "words"} for column in table.columns
+        ],
+        "rows": table.rows,
+        "examples": [one_line(shown["template"]) for shown in examples],
+    }
+    page = environment.get_template("page.html").render(
+        results=results,
+        headline=headline(results),
+        cards=cards(results),
+        figures=[(figure, _inline(figure, svg)) for figure, svg in drawings],
+        tables=tables(results),
+        glossary={**(_SEARCH_GLOSSARY if results["kind"] == "lpds search" else {}), **_GLOSSARY},
+        page_data=_json(page_data),
+        examples=[_json(_block(shown, limit)) for shown in examples],
+        script=Markup(script),
+        script_hash="sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+    )
+    return re.sub("[\ud800-\udfff]", "\ufffd", page)  # half a character, which a reply may hold, has no UTF-8
+
+
+def cards(results: Results) -> list[Card]:
+    """The figures that a reader wants first."""
+    if results["kind"] == "lpds measure":
+        accuracy, best = results["accuracy"], best_metric(results)
+        shown = [_accuracy_card("Accuracy", accuracy, "random")]
+        if best is not None:
+            label = f"AUC of {best['metric']}, {best['span'].lower()}"
+            shown.append(Card(label, decimal(best["auc"]["value"]), span(best["auc"]), best["auc"]["n"], "metric"))
+        return shown
+    accuracies, drops, drs = results["accuracy"], results["drops"], results["drs"]
+    shown = [
+        _accuracy_card("Random accuracy", accuracies["random"], "random"),
+        _accuracy_card("Search accuracy", accuracies["beam"], "beam"),
+    ]
+    if finite(accuracies["base"]["value"]) is not None:
+        shown.insert(0, _accuracy_card("Base accuracy", accuracies["base"], "base"))
+    if drops is not None:
+        ratio = drops["ratio"]
+        value = "undefined" if ratio is None else times(ratio["value"])
+        shown.append(Card("Drop ratio", value, span(ratio, digits=1), ratio and ratio["n"], "plain"))
+    shown.append(Card("Robustness score", decimal(drs["value"]), span(drs), drs["n"], "plain"))
+    return shown
+
+
+def _accuracy_card(label: str, accuracy: Interval, arm: str) -> Card:
+    return Card(label, percent(accuracy["value"]), share_span(accuracy), accuracy["n"], arm)
+
+
+# --------------------------------------------------------------------------------------------------
+# What the script reads
+
+
+def _block(examples: TemplateExamples, limit: int) -> dict[str, Any]:
+    """One template's first examples with differences marked; replies that serve several of them are held once."""
+    base = examples["base"]
+    shown = examples["variations"][:limit]
+    references: dict[tuple[str, str], Attempt] = {}
+    for item in shown:
+        if item["reference"] is not None:
+            references.setdefault(_content(item["reference"]), item["reference"])
+    places = {content: place for place, content in enumerate(references)}
+    variations = []
+    for item in shown:
+        reference = item["reference"]
+        variations.append(
+            {
+                **_attempt(item),
+                "extracted": item["extracted"],
+                "gold": item["gold"],
+                "status": item["status"],
+                "correct": item["correct"],
+                "difficulty": finite(item["difficulty"]),
+                "shown_difficulty": decimal(item["difficulty"], 2),
+                "reference": None if reference is None else places[_content(reference)],
+                "question_differences": base and differences(base["question"], item["question"]),
+                "reply_differences": reference and differences(reference["response"], item["response"]),
+            }
+        )
+    return {
+        "given": len(examples["variations"]),
+        "base": base and _attempt(base),
+        "references": [_attempt(reference) for reference in references.values()],
+        "variations": variations,
+    }
+
+
+def _content(attempt: Attempt) -> tuple[str, str]:
+    return attempt["question"], attempt["response"]
+
+
+def _attempt(attempt: Attempt) -> dict[str, str]:
+    return {"question": attempt["question"], "response": attempt["response"]}
+
+
+def _json(value: object) -> Markup:
+    """JSON that cannot leave its script element: no `<` is left in it."""
+    return Markup(json.dumps(value, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c"))
+
+
+# --------------------------------------------------------------------------------------------------
+
+_VARIABLES = {
+    drawing.INK: "var(--ink)",
+    drawing.MUTED: "var(--muted)",
+    drawing.RULE: "var(--rule)",
+    drawing.PAPER: "var(--paper)",
+    drawing.BASE: "var(--base)",
+    drawing.RANDOM: "var(--random)",
+    drawing.BEAM: "var(--beam)",
+    drawing.METRIC: "var(--metric)",
+}
+
+
+def _inline(figure: Figure, svg: str) -> Markup:
+    """The figure as an element of the page, in the page's colours, without the ids that figures share."""
+    opening, content = svg[svg.index("<svg") :].split(">", 1)
+    view = re.search(r'viewBox="[^"]*"', opening)
+    content = re.sub(r'<g id="[^"]*"', "<g", content)
+    for colour, variable in _VARIABLES.items():
+        content = re.sub(f"(fill|stroke): {colour}", rf"\1: {variable}", content)
+    return Markup(f'<svg role="img" aria-label="{Markup.escape(figure.title)}" {view[0] if view else ""}>{content}')
