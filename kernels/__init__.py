@@ -1,0 +1,1 @@
+"""Accelerator kernels: the Levenshtein distances of many token sequences from many others."""

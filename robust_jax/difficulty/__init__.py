@@ -1,0 +1,24 @@
+"""How far an answer strays from the right ones: token statistics, Levenshtein, Mahalanobis and k-NN distances."""
+
+from robust_jax.difficulty.levenshtein import normalised_distances
+from robust_jax.difficulty.mahalanobis import MahalanobisFit, Shrinkage, TooFewReferences
+from robust_jax.difficulty.metrics import Metric, metric, metric_names, register
+from robust_jax.difficulty.observations import Observations
+from robust_jax.difficulty.references import ReferencePolicy, References, select_references
+from robust_jax.difficulty.tokens import math_tokens
+
+__all__ = [
+    "MahalanobisFit",
+    "Metric",
+    "Observations",
+    "ReferencePolicy",
+    "References",
+    "Shrinkage",
+    "TooFewReferences",
+    "math_tokens",
+    "metric",
+    "metric_names",
+    "normalised_distances",
+    "register",
+    "select_references",
+]

@@ -1,0 +1,283 @@
+"""Squared Mahalanobis distances from a set of references that is smaller than its dimension (paper Eq. 1 and 7).
+
+With R references in D > R dimensions the sample covariance S = 1/R Σ z zᵀ is singular, and the paper does not say what
+takes its place. Here Σ = a·S + b·I, where the shrinkage chooses a and b. Everything follows from the R×R Gram matrix of
+the centred references: its eigenvectors give the directions u_j in which S has a variance λ_j > 0, and
+
+    MD(x) = Σ_j (u_j · z)² / (a·λ_j + b) + ‖z − U Uᵀ z‖² / b,    z = x − mean.
+
+The Gram matrix squares the condition number, so it is formed in float64 on the host. The residual is computed as it
+stands there, because ‖z‖² − ‖Uᵀz‖² would lose it to cancellation.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Float32, Float64, Int
+
+from robust_jax.errors import InputError
+
+Shrinkage = Literal["ledoit-wolf", "oas", "ridge", "pinv"]
+"""How Σ is made from S and its mean variance μ = tr S / D.
+
+ledoit-wolf and oas: (1 − ρ) S + ρ μ I with the ρ of that estimator; ridge: S + ridge · μ I; pinv: the pseudo-inverse
+of S, for comparison only: it gives every reference of a small set the same distance, and leaving their span is free."""
+
+MINIMUM_REFERENCES = 5
+MINIMUM_INTENSITY = 1e-3
+_RELATIVE_NULL = 1e-12
+_ROWS_AT_ONCE = 1024
+
+
+class TooFewReferences(InputError):
+    """There are too few distinct references for a distribution: to be reported, and its template left out."""
+
+
+class _Projection(NamedTuple):
+    """What the device needs of a fit. The mean is `centre + offset`: the first subtraction is then nearly exact."""
+
+    centre: Float32[Array, " D"]
+    offset: Float32[Array, " D"]
+    basis: Float32[Array, "D r"]
+    """Padded with zero columns to a power of two."""
+
+
+@dataclass(frozen=True, eq=False)
+class MahalanobisFit:
+    """A Gaussian fitted to references. Made by `fit`, never changed; `extend` makes another one."""
+
+    references: Float[np.ndarray, "R D"]
+    """As they were given."""
+    shrinkage: Shrinkage
+    ridge: float
+    intensity: float
+    """ρ, as it is used; ridge and pinv have none (0)."""
+    is_floored: bool
+    """Whether the estimator's ρ was below `MINIMUM_INTENSITY`, which then took its place."""
+    mean_variance: float
+    """μ, the mean of S's diagonal."""
+    mean: Float64[np.ndarray, " D"]
+    eigenvalues: Float64[np.ndarray, " r"]
+    """The variances λ_j of S along the basis, all positive, in rising order."""
+    scale: float
+    """a in Σ = a·S + b·I."""
+    floor: float
+    """b in Σ = a·S + b·I: the variance off the basis. 0 under pinv, where leaving the span costs nothing."""
+    coordinates: Float64[np.ndarray, "R r"]
+    """The centred references in the basis."""
+    _shift: Float64[np.ndarray, " D"]
+    """A fixed point near the references from which the Gram matrix is taken, however many are added."""
+    _gram: Float64[np.ndarray, "R R"]
+    """Inner products of the shifted references."""
+    _projection: _Projection
+
+    @classmethod
+    def fit(
+        cls, references: Float[np.ndarray, "R D"], shrinkage: Shrinkage = "ledoit-wolf", ridge: float = 1e-2
+    ) -> "MahalanobisFit":
+        """Fit to R references.
+
+        Args:
+            references: one row a reference.
+            shrinkage: how the covariance becomes invertible.
+            ridge: for shrinkage ridge alone: what is added to the covariance's diagonal, as a share of its mean.
+
+        Raises:
+            TooFewReferences: fewer than `MINIMUM_REFERENCES` of the references are distinct.
+            InputError: a reference is not finite.
+        """
+        _check(references)
+        shift = references.mean(axis=0, dtype=np.float64)
+        shifted = references - shift
+        return cls._from_gram(references, shift, shifted @ shifted.T, shrinkage, ridge)
+
+    def extend(self, more: Float[np.ndarray, "M D"]) -> "MahalanobisFit":
+        """The fit to the references and `more`, as `fit` would give it; only the new inner products are formed.
+
+        Raises:
+            InputError: a reference is not finite.
+        """
+        references = np.concatenate([self.references, more])
+        _check(references)
+        new = (more - self._shift) @ (references - self._shift).T
+        old_count = len(self.references)
+        gram = np.block([[self._gram, new[:, :old_count].T], [new]])
+        return self._from_gram(references, self._shift, gram, self.shrinkage, self.ridge)
+
+    @classmethod
+    def _from_gram(
+        cls,
+        references: Float[np.ndarray, "R D"],
+        shift: Float64[np.ndarray, " D"],
+        gram: Float64[np.ndarray, "R R"],
+        shrinkage: Shrinkage,
+        ridge: float,
+    ) -> "MahalanobisFit":
+        count, dimension = references.shape
+        row_means = gram.mean(axis=1)
+        centred_gram = gram - row_means - row_means[:, None] + row_means.mean()
+        mean_variance = float(np.trace(centred_gram)) / (count * dimension)
+        if mean_variance <= 0:
+            raise TooFewReferences("the references do not vary: more references that differ are needed.")
+
+        estimate = {"ledoit-wolf": ledoit_wolf, "oas": oas}.get(shrinkage)
+        estimated = estimate(centred_gram, dimension) if estimate else 0.0
+        intensity = max(estimated, MINIMUM_INTENSITY) if estimate else 0.0
+        floor = {"ridge": ridge, "pinv": 0.0}.get(shrinkage, intensity) * mean_variance
+
+        variances, vectors = np.linalg.eigh(centred_gram)
+        kept = variances > _RELATIVE_NULL * variances[-1]
+        vectors = vectors[:, kept]
+        mean_shift = (references - shift).mean(axis=0)
+        mean = shift + mean_shift
+        directions = (references - shift - mean_shift).T @ vectors
+        norms = np.linalg.norm(directions, axis=0)
+        return cls(
+            references=references,
+            shrinkage=shrinkage,
+            ridge=ridge,
+            intensity=intensity,
+            is_floored=intensity > estimated,
+            mean_variance=mean_variance,
+            mean=mean,
+            eigenvalues=norms**2 / count,
+            scale=1 - intensity,
+            floor=floor,
+            coordinates=vectors * norms,
+            _shift=shift,
+            _gram=gram,
+            _projection=_on_device(mean, directions / norms),
+        )
+
+    @property
+    def basis(self) -> Float32[np.ndarray, "D r"]:
+        """The directions u_j, orthonormal columns."""
+        return np.asarray(self._projection.basis)[:, : len(self.eigenvalues)]
+
+    @property
+    def weights(self) -> Float64[np.ndarray, " r"]:
+        """1 / (a·λ_j + b), what a squared coordinate counts."""
+        return 1 / (self.scale * self.eigenvalues + self.floor)
+
+    @property
+    def residual_weight(self) -> float:
+        """1 / b, what the squared distance from the references' span counts; 0 under pinv."""
+        return 1 / self.floor if self.floor > 0 else 0.0
+
+    def score(
+        self, x: Float[np.ndarray, "C D"], left_out: Int[np.ndarray, " C"] | None = None
+    ) -> Float64[np.ndarray, " C"]:
+        """Squared Mahalanobis distance of every row; NaN for a row that holds NaN.
+
+        Args:
+            x: C observations.
+            left_out: for every observation the number of the one reference that does not count for it, or −1. ρ and μ
+                stay those of the full fit.
+        """
+        coordinates, residuals = self._project(x)
+        distances = coordinates**2 @ self.weights + residuals * self.residual_weight
+        if left_out is not None:
+            rows = np.flatnonzero(left_out >= 0)
+            distances[rows] = self._without(left_out[rows], coordinates[rows], residuals[rows])
+        return distances
+
+    def leave_one_out(self) -> Float64[np.ndarray, " R"]:
+        """The distance of every reference from the distribution of all others, with ρ and μ of the full fit.
+
+        In-sample distances are far smaller than those of new observations from the same distribution; these are not.
+        """
+        count = len(self.references)
+        return self._without(np.arange(count), self.coordinates, np.zeros(count))
+
+    def _without(
+        self,
+        left_out: Int[np.ndarray, " C"],
+        coordinates: Float64[np.ndarray, "C r"],
+        residuals: Float64[np.ndarray, " C"],
+    ) -> Float64[np.ndarray, " C"]:
+        """Distances from the fit without one reference each, z_k.
+
+        The mean moves by −z_k / (R−1), and the covariance becomes A − c·z_k z_kᵀ, where A is Σ with S scaled by
+        R / (R−1) and c = a·R / (R−1)²: a rank-one downdate.
+        """
+        count = len(self.references)
+        weights = 1 / (self.scale * self.eigenvalues * count / (count - 1) + self.floor)
+        downdate = self.scale * count / (count - 1) ** 2
+        reference = self.coordinates[left_out]
+        moved = coordinates + reference / (count - 1)
+        remaining = 1 - downdate * (reference**2 @ weights)
+        if self.shrinkage == "pinv":
+            # Without z_k the span has lost the direction Σ⁺ z_k, if nothing is left of the variance along it.
+            lost = np.where((remaining < 1e-8)[:, None], reference * weights, 0)
+            length = np.maximum(np.einsum("Cr,Cr->C", lost, lost), np.finfo(np.float64).tiny)
+            moved = moved - lost * (np.einsum("Cr,Cr->C", lost, moved) / length)[:, None]
+            remaining = np.where(remaining < 1e-8, 1, remaining)
+        cross = np.einsum("Cr,Cr,r->C", moved, reference, weights)
+        return moved**2 @ weights + downdate * cross**2 / remaining + residuals * self.residual_weight
+
+    def _project(self, x: Float[np.ndarray, "C D"]) -> tuple[Float64[np.ndarray, "C r"], Float64[np.ndarray, " C"]]:
+        """Coordinates in the basis and squared distances from its span, computed on the device."""
+        coordinates, residuals = np.empty((len(x), len(self.eigenvalues))), np.empty(len(x))
+        for start in range(0, len(x), _ROWS_AT_ONCE):
+            rows = np.asarray(x[start : start + _ROWS_AT_ONCE], np.float32)
+            padded = np.pad(rows, ((0, _power_of_two(len(rows)) - len(rows)), (0, 0)))
+            block_coordinates, block_residuals = _project(padded, self._projection)
+            part = slice(start, start + len(rows))
+            coordinates[part] = np.asarray(block_coordinates)[: len(rows), : coordinates.shape[1]]
+            residuals[part] = np.asarray(block_residuals)[: len(rows)]
+        return coordinates, residuals
+
+
+def ledoit_wolf(gram: Float64[np.ndarray, "R R"], dimension: int) -> float:
+    """The intensity ρ of Ledoit and Wolf (2004) from the Gram matrix of centred references."""
+    count = len(gram)
+    mean_variance = np.trace(gram) / (count * dimension)
+    squared_norm = np.sum(gram**2) / count**2
+    error = (np.sum(np.diag(gram) ** 2) / count - squared_norm) / count
+    dispersion = squared_norm - dimension * mean_variance**2
+    return float(min(error / dispersion, 1)) if error > 0 and dispersion > 0 else 0.0
+
+
+def oas(gram: Float64[np.ndarray, "R R"], dimension: int) -> float:
+    """The intensity ρ of the oracle approximating shrinkage (Chen et al. 2010) from the same Gram matrix."""
+    count = len(gram)
+    mean_variance = np.trace(gram) / (count * dimension)
+    squared_norm = np.sum(gram**2) / count**2
+    # With numerator and denominator times D², as scikit-learn has it: terms of order 1/D are left out.
+    numerator = squared_norm + dimension**2 * mean_variance**2
+    denominator = (count + 1) * (squared_norm - dimension * mean_variance**2)
+    return float(min(numerator / denominator, 1)) if denominator > 0 else 1.0
+
+
+def _check(references: Float[np.ndarray, "R D"]) -> None:
+    if not np.isfinite(references).all():
+        raise InputError("a reference holds NaN or infinity: leave out replies without tokens.")
+    distinct = len({row.tobytes() for row in references + 0.0})  # −0.0 + 0.0 is 0.0
+    if distinct < MINIMUM_REFERENCES:
+        raise TooFewReferences(
+            f"{distinct} distinct references, but at least {MINIMUM_REFERENCES} are needed: "
+            "leave the template out or take its references from elsewhere."
+        )
+
+
+def _power_of_two(count: int) -> int:
+    return max(8, 1 << (count - 1).bit_length())
+
+
+def _on_device(mean: Float64[np.ndarray, " D"], basis: Float64[np.ndarray, "D r"]) -> _Projection:
+    centre = mean.astype(np.float32)
+    padded = np.pad(basis.astype(np.float32), ((0, 0), (0, _power_of_two(basis.shape[1]) - basis.shape[1])))
+    return _Projection(jnp.asarray(centre), jnp.asarray((mean - centre).astype(np.float32)), jnp.asarray(padded))
+
+
+@jax.jit
+def _project(x: Float32[Array, "C D"], projection: _Projection) -> tuple[Float32[Array, "C r"], Float32[Array, " C"]]:
+    """Coordinates of x in the basis, and the squared length of what they leave of it."""
+    highest = jax.lax.Precision.HIGHEST  # the default of accelerators leaves three digits
+    z = (x - projection.centre) - projection.offset
+    coordinates = jnp.einsum("CD,Dr->Cr", z, projection.basis, precision=highest)
+    residual = z - jnp.einsum("Cr,Dr->CD", coordinates, projection.basis, precision=highest)
+    return coordinates, jnp.einsum("CD,CD->C", residual, residual, precision=highest)
