@@ -14,7 +14,7 @@ def observations(answers: Answers) -> Observations:
     """What the metrics read of one template's answers, row by row."""
     return Observations(
         keys=tuple(sample.variation for sample in answers.samples),
-        texts=tuple(sample.response for sample in answers.samples),
+        text=tuple(sample.response for sample in answers.samples),
         hidden=answers.features.get(HIDDEN),
         embeddings=answers.features.get(EMBEDDING),
         output_statistics=answers.features.get(OUTPUT_STATISTICS),
@@ -35,7 +35,7 @@ def reference_set(features: FeatureStore, samples: Sequence[Sample]) -> Referenc
     count = len(samples)
     return ReferenceSet(
         keys=seen.keys,
-        texts=seen.texts,
+        texts=tuple(sample.response for sample in samples),
         hidden=np.zeros((count, 0, 0), np.float32) if seen.hidden is None else seen.hidden,
         embeddings=np.zeros((count, 0), np.float32) if seen.embeddings is None else seen.embeddings,
     )

@@ -5,8 +5,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from jaxtyping import Float
+
 from robust_jax.analysis.intervals import Interval
-from robust_jax.difficulty import References
+from robust_jax.difficulty import Observations, References, metric
 from robust_jax.lpds.features import reference_set
 from robust_jax.lpds.record import ReferenceRecord, read_references
 from robust_jax.lpds.references import ARM as REFERENCE_ARM
@@ -52,7 +55,14 @@ class KeptRun:
     def references(self, item: str) -> References:
         """The references of a template after the last fit."""
         chosen = reference_set(self.features, self.reference_samples(item))
-        return References.fit(chosen, layer_index=0, shrinkage=str(self.options["shrinkage"]))
+        return References.fit(chosen, layer_index=0, shrinkage=self.options["shrinkage"])
+
+
+def all_scores(references: References, names: Iterable[str], seen: Observations) -> dict[str, Float[np.ndarray, " C"]]:
+    """Raw values of those of the metrics that the observations and the references suffice for."""
+    given = [name for name in names if all(getattr(seen, need) is not None for need in metric(name).needs)]
+    lacking = references.left_out(given)
+    return references.score([name for name in given if name not in lacking], seen)
 
 
 def as_json(interval: Interval) -> IntervalJson:

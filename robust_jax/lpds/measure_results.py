@@ -7,9 +7,9 @@ from jaxtyping import Bool
 
 from robust_jax.analysis.auc import Auc, auc, micro_auc
 from robust_jax.analysis.robustness import accuracy
-from robust_jax.difficulty import METRICS, metric
+from robust_jax.difficulty import metric, metric_names
 from robust_jax.lpds.features import by_item, kept_observations
-from robust_jax.lpds.kept import KeptRun, as_json, counts_by_status
+from robust_jax.lpds.kept import KeptRun, all_scores, as_json, counts_by_status
 from robust_jax.lpds.measure import ARM
 from robust_jax.randomness import rng
 from robust_jax.report.inputs import MeasureResults, MeasureTemplate
@@ -32,8 +32,7 @@ def measure_results(path: Path) -> MeasureResults:
         rights.append(right)
         references = run.references(item)
         seen = kept_observations(run.features, counted)
-        names = [name for name in METRICS if metric(name).is_given(seen) and not references.lacks(name)]
-        for name, values in references.score(names, seen).items():
+        for name, values in all_scores(references, metric_names(), seen).items():
             powers.setdefault(name, []).append(auc(metric(name).sign * values, right))
         templates.append(
             {
@@ -41,7 +40,7 @@ def measure_results(path: Path) -> MeasureResults:
                 "accuracy": float(right.mean()) if right.size else None,
                 "variations": len(measured.get(item, [])),
                 "references": len(record.initial),
-                "note": "too few references for Mahalanobis distances" if references.lacks("MD_H") else "",
+                "note": "too few references for Mahalanobis distances" if references.left_out(["MD_H"]) else "",
             }
         )
     seed = int(run.options["seed"])
@@ -54,12 +53,12 @@ def measure_results(path: Path) -> MeasureResults:
         "accuracy": as_json(accuracy(rights, generator=rng(seed, "bootstrap", "accuracy"))),
         "metrics": [
             {
-                "span": metric(name).span,
+                "span": "Input" if metric(name).span == "input" else "Output",
                 "metric": metric(name).label,
                 "auc": as_json(micro_auc(powers[name], generator=rng(seed, "bootstrap", "auc", name))),
                 "odds_ratio": None,
             }
-            for name in METRICS
+            for name in metric_names()
             if name in powers
         ],
         "templates": templates,

@@ -88,7 +88,7 @@ class CheapScorer:
     model: Model
 
     def __call__(self, references: References, texts: Sequence[str]) -> Float[np.ndarray, " C"]:
-        seen = Observations(keys=("",) * len(texts), texts=tuple(texts), embeddings=self.model.embed(texts))
+        seen = Observations(keys=("",) * len(texts), embeddings=self.model.embed(texts))
         return np.asarray(references.score([CHEAP_METRIC], seen)[CHEAP_METRIC], float)
 
 
@@ -117,9 +117,8 @@ def run_search(options: SearchOptions) -> None:
         for template in session.suite.templates:
             reference_replies = references[template.id]
             fitted = References.fit(reference_replies, layer_index=0, shrinkage=options.shrinkage)
-            if fitted.lacks(options.difficulty) or fitted.lacks(CHEAP_METRIC):
-                continue
-            searches.append(_template_search(session, options, template, fitted))
+            if not fitted.left_out([options.difficulty, CHEAP_METRIC]):
+                searches.append(_template_search(session, options, template, fitted))
         if not searches:
             raise RunError(
                 f"no template has enough correct replies to measure difficulty from: see {session.run.path}; "
@@ -144,7 +143,7 @@ def _template_search(
     session: Session, options: SearchOptions, template: Template, references: References
 ) -> TemplateSearch:
     space = TemplateSpace(template, partial(CheapScorer(session.model), references))
-    initial = references.keys
+    initial = references.reference_set.keys
     search = BeamSearch(
         space,
         options.beam,

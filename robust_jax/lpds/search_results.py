@@ -21,7 +21,7 @@ from robust_jax.analysis.robustness import (
 )
 from robust_jax.difficulty import References, metric
 from robust_jax.lpds.features import by_item, kept_observations
-from robust_jax.lpds.kept import KeptRun, as_json, counts_by_status
+from robust_jax.lpds.kept import KeptRun, all_scores, as_json, counts_by_status
 from robust_jax.lpds.record import CandidateRecord, read_candidates
 from robust_jax.lpds.search import BASE_ARM, BEAM_ARM, RANDOM_ARM
 from robust_jax.randomness import rng
@@ -131,10 +131,7 @@ def search_results(path: Path) -> SearchResults:
             "high": [point.high for point in curve.accuracy],
         },
         "drs": as_json(curve.score),
-        "auc": {
-            metric(name).label: as_json(interval)
-            for name, interval in auc_on_random(run, templates, generator("auc")).items()
-        },
+        "auc": {name: as_json(interval) for name, interval in auc_on_random(run, templates, generator("auc")).items()},
         "accuracy_distribution": {
             "beam": accuracy_distribution(beam, generator=generator("beam distribution")).tolist(),
             "random": accuracy_distribution(random, generator=generator("random distribution")).tolist(),
@@ -148,11 +145,9 @@ def auc_on_random(
     """How well each metric ranks wrong above right answers among the random variations, which no search has biased."""
     parts: dict[str, list[Auc]] = {name: [] for name in AUC_METRICS}
     for template in templates:
-        usable = [name for name in AUC_METRICS if not template.references.lacks(name)]
         counted = [sample for sample in template.random if sample.counts]
         seen = kept_observations(run.features, counted)
-        names = [name for name in usable if metric(name).is_given(seen)]
-        for name, values in template.references.score(names, seen).items():
+        for name, values in all_scores(template.references, AUC_METRICS, seen).items():
             parts[name].append(auc(metric(name).sign * values, _correct(counted)))
     return {name: micro_auc(found, generator=generator) for name, found in parts.items() if found}
 

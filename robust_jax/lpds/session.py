@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from robust_jax.difficulty import REFERENCE_METRICS, metric
+from robust_jax.difficulty import metric, metric_names
 from robust_jax.errors import InputError
 from robust_jax.evaluation import Examiner
 from robust_jax.lpds.options import LpdsOptions
@@ -94,10 +94,10 @@ def _check_capability(name: str, model: Model) -> None:
     able = {
         "text": True,
         "hidden": has.hidden_states,
-        "embedding": has.embeddings,
+        "embeddings": has.embeddings,
         "output_statistics": has.statistics,
         "input_statistics": has.hidden_states and has.statistics,
     }
-    if not able[metric(name).needs]:
-        working = [other for other in REFERENCE_METRICS if able[metric(other).needs]]
+    if not all(able[need] for need in metric(name).needs):
+        working = [other for other in metric_names() if all(able[need] for need in metric(other).needs)]
         raise InputError(f"{model.name} cannot give what {name} needs; with it {', '.join(working)} would work")
