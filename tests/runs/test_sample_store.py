@@ -68,6 +68,16 @@ def test_a_file_cut_off_at_any_byte_is_continued(tmp_path: Path) -> None:
         assert path.read_bytes() == whole
 
 
+def test_a_long_cut_off_line_is_cut_away_by_a_short_block(tmp_path: Path) -> None:
+    path = tmp_path / "samples.jsonl"
+    SampleStore(path).append([sample(1), sample(2, response="long" * 1000)])
+    path.write_bytes(path.read_bytes()[:-1])
+    SampleStore(path).append([sample(3)])
+    assert list(SampleStore(path)) == [sample(1), sample(3)]
+    assert path.read_bytes().count(b"\n") == 2
+    assert path.read_bytes().endswith(b"\n")
+
+
 def test_nothing_is_written_twice_and_the_later_of_two_differing_lines_holds(tmp_path: Path) -> None:
     path = tmp_path / "samples.jsonl"
     store = SampleStore(path)
