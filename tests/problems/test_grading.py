@@ -211,7 +211,7 @@ def test_a_number_reads_back_however_it_is_written(pair: tuple[str, Fraction]) -
     assert read_number(text) == value
 
 
-@settings(max_examples=300)
+@settings(max_examples=200)
 @given(written, st.sampled_from(SENTENCES))
 def test_a_number_reads_back_in_any_sentence(pair: tuple[str, Fraction], sentence: str) -> None:
     text, value = pair
@@ -240,7 +240,7 @@ fragments = st.sampled_from([*CHARACTERS, *MARKERS, "10^", "e5", "1,234", "I can
 replies = st.one_of(st.text(max_size=60), st.lists(fragments, max_size=25).map("".join))
 
 
-@settings(max_examples=500)
+@settings(max_examples=200)
 @given(replies, st.sampled_from(["standard", "last-number"]), st.sampled_from(["stop", "length"]))
 def test_any_reply_has_one_grade(reply: str, mode: str, ended: str) -> None:
     found = extract(reply, mode)  # type: ignore[arg-type]
@@ -273,8 +273,7 @@ WORDS = ["#", "<think>", "answer is ", "answer: ", "answer to ", "\n", " ", "_"]
 @pytest.mark.parametrize("unit", [*NUMERIC, *LATEX, *WORDS])
 def test_a_hostile_reply_is_read_in_time(unit: str) -> None:
     text = (unit * 100_000)[:100_000]
-    replies = (text, f"answer: {text} of the 7")
-    assert all(isinstance(extract(reply), Extraction) for reply in replies)
+    assert isinstance(extract(f"answer: {text} of the 7"), Extraction)
     assert read_number(text) is None
 
 
