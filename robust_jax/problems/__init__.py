@@ -1,6 +1,6 @@
 """What is asked: templates, their slots and variations, suites, prompts and grading."""
 
-from robust_jax.problems.grading import ExtractionMode, Grade, extract, format_number, grade
+from robust_jax.problems.grading import Extraction, ExtractionMode, Grade, extract, format_number, grade
 from robust_jax.problems.prompts import INSTRUCTION, STOP, build_prompt
 from robust_jax.problems.suite import check_suite, check_template, list_suites, load_suite
 from robust_jax.problems.template import SymbolicTemplate, restricted
@@ -9,6 +9,7 @@ from robust_jax.problems.trace import check_trace
 __all__ = [
     "INSTRUCTION",
     "STOP",
+    "Extraction",
     "ExtractionMode",
     "Grade",
     "SymbolicTemplate",

@@ -18,8 +18,8 @@ import mpmath  # type: ignore[import-untyped]
 from robust_jax.types import Number
 
 MAX_EXPONENT = 1_000
-MAX_BITS = 20_000
-"""Bits of a numerator or a denominator."""
+MAX_BITS = 14_000
+"""Bits of a numerator or a denominator: some 4,200 digits, which is as long as Python prints by default."""
 DIGITS = 50
 """Significant digits of roots, logarithms and trigonometric functions."""
 
@@ -114,7 +114,7 @@ def _transcendental(name: str) -> Callable[[Number], Number]:
         except ValueError:
             result = _CONTEXT.nan
         if not isinstance(result, _CONTEXT.mpf) or not _CONTEXT.isfinite(result):
-            raise Undefined(f"{name} of {float(argument):g} does not exist")
+            raise Undefined(f"{name} of {str(argument)[:40]} does not exist")
         return bounded(Fraction(_CONTEXT.nstr(result, DIGITS)))
 
     return evaluate

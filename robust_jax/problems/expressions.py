@@ -109,7 +109,10 @@ def parse(source: str, names: Collection[str], *, where: str, wanted: Kind = "an
 
 
 class _Compiler:
-    """Turns one syntax tree into closures; `depth` counts the levels above a node."""
+    """Turns one syntax tree into closures; `depth` counts the levels above a node.
+
+    The closures are lambdas, because whatever checks types at run time decorates every `def` anew, for each node.
+    """
 
     def __init__(self, source: str, names: Collection[str]) -> None:
         self.source = source
@@ -158,17 +161,12 @@ class _Compiler:
         return self.numeric(*self.visit(node, depth), node)
 
     def numeric(self, closure: _Closure, kind: Kind, node: ast.expr) -> _Numeric:
-        text = ast.unparse(node)
-        if kind in ("boolean", "word"):
-            raise Undefined(f"'{text}' is not a number")
         if kind == "number":
             return cast(_Numeric, closure)
-
-        def evaluate(values: Values) -> Number:
-            value = closure(values)
-            return value if value.__class__ is int else _as_number(value, text)
-
-        return evaluate
+        text = ast.unparse(node)
+        if kind != "any":
+            raise Undefined(f"'{text}' is not a number")
+        return lambda values: value if (value := closure(values)).__class__ is int else _as_number(value, text)
 
     def condition(self, node: ast.expr, depth: int) -> _Condition:
         closure, kind = self.visit(node, depth)
@@ -196,13 +194,7 @@ class _Compiler:
         """One side of a pair: 0 its word, 1 its number."""
         self.mention(name)
 
-        def evaluate(values: Values) -> Result:
-            value = values[name]
-            if not isinstance(value, Pair):
-                raise Undefined(f"'{name}' is not a pair")
-            return value.number if index else value.word
-
-        return evaluate
+        return lambda values: _part(values[name], name, index)
 
     def binary(self, node: ast.BinOp, depth: int) -> _Numeric:
         if isinstance(node.op, ast.Pow) and any(
@@ -211,12 +203,9 @@ class _Compiler:
             raise Undefined("a power of a power is not allowed")
         operate = BINARY[type(node.op)]
         left, right = self.number(node.left, depth + 1), self.number(node.right, depth + 1)
-
-        def evaluate(values: Values) -> Number:
-            result = operate(left(values), right(values))
-            return result if result.__class__ is int else bounded(result)
-
-        return evaluate
+        return lambda values: (
+            result if (result := operate(left(values), right(values))).__class__ is int else bounded(result)
+        )
 
     def comparison(self, node: ast.Compare, depth: int) -> _Condition:
         operands = [node.left, *node.comparators]
@@ -260,6 +249,12 @@ def _as_number(value: Result, text: str) -> Number:
     if isinstance(value, (str, bool)):
         raise Undefined(f"'{text}' is not a number")
     return value
+
+
+def _part(value: Value, name: str, index: int) -> Value:
+    if not isinstance(value, Pair):
+        raise Undefined(f"'{name}' is not a pair")
+    return value[index]
 
 
 def _are_equal(left: Result, right: Result) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import keyword
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
@@ -27,7 +28,6 @@ _TEMPLATE_KEYS = (
 _DIFFICULTIES = ("basic", "intermediate", "advanced")
 _NUMBER = re.compile(r"[-+]?\d{1,30}(\.\d{1,30})?(/\d{1,30})?")
 _SLOT_NAME = re.compile(r"[A-Za-z_]\w{0,39}", re.ASCII)
-_KEYWORDS = frozenset({"and", "or", "not", "if", "else"})
 
 
 class _Loader(yaml.CSafeLoader):
@@ -79,11 +79,11 @@ def read_suite(content: bytes, file: str) -> Suite:
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise InputError(f"{file} is not valid YAML: {' '.join(str(error).split())[:200]}") from None
     except InputError as error:
-        raise InputError(f"{file}, {error}") from None
+        raise InputError(f"{file}, {' '.join(str(error).split())}") from None
     try:
         return _read_suite(data, _template_lines(root))
     except InputError as error:
-        raise InputError(f"{file}: {error}") from None
+        raise InputError(f"{file}: {' '.join(str(error).split())}") from None
 
 
 def _refuse_aliases(text: str) -> None:
@@ -203,8 +203,8 @@ def _read_slots(
     names: Sequence[str], data: object, lists: Mapping[str, tuple[Value, ...]], where: str
 ) -> Iterator[Slot]:
     for name in names:
-        if not _SLOT_NAME.fullmatch(name) or name in RESERVED | _KEYWORDS:
-            raise InputError(f"{where}: '{name}' cannot be a slot's name: use letters, digits and underscores")
+        if not _SLOT_NAME.fullmatch(name) or name in RESERVED or keyword.iskeyword(name):
+            raise InputError(f"{where}: '{name}' cannot be a slot's name: write one short word that is no keyword")
     entry = _mapping(data, where, ("list", "choice", "range", "grid", "pairs", "places"))
     places = entry.pop("places", 0)
     if not isinstance(places, int) or isinstance(places, bool) or not 0 <= places <= MAX_PLACES:
@@ -215,9 +215,9 @@ def _read_slots(
     domain: Sequence[Value]
     match form:
         case "list":
-            if content not in lists:
+            if not isinstance(content, str) or content not in lists:
                 raise InputError(f"{where}: there is no list '{content}'{_nearest(str(content), lists)}")
-            domain = lists[str(content)]
+            domain = lists[content]
         case "choice":
             domain = _values(content, where)
         case "pairs":

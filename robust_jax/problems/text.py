@@ -88,9 +88,9 @@ def parse_text(source: str, slots: Sequence[Slot], *, where: str) -> Text:
     while position < len(source):
         match = _PIECE.match(source, position)
         if match is None:
+            shown = " ".join(source[position : position + 30].split())
             raise InputError(
-                f"{where}: the brace in '{source[position : position + 30]}' has no partner or is nested: "
-                "write {{ or }} for a literal brace"
+                f"{where}: the brace in '{shown}' has no partner or is nested: write {{{{ for a literal one"
             )
         literal = match["literal"]
         if literal is not None:

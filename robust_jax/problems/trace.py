@@ -20,7 +20,8 @@ from robust_jax.types import Grading, Number
 _MAX_TOKENS = 150
 """Tokens of one line with equations."""
 
-# A number glued to a letter (`5kg`) is not one, and neither is a part of it: hence the atomic groups.
+# A number glued to a letter (`5kg`) is a quantity that no arithmetic reads, and no part of it is a number: hence the
+# atomic group.
 _TOKEN = re.compile(
     rf"""\s*(?:
       (?P<number>(?>\d{{1,3}}(?:,\d{{3}})+(?!\d)(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+))(?P<percent>\s?%)?(?!\w)
@@ -30,6 +31,7 @@ _TOKEN = re.compile(
     | (?P<currency>[$€£¥])
     | (?P<comma>,)
     | (?P<function>(?:{"|".join(FUNCTIONS)})(?=\s?\()|pi\b)
+    | (?P<quantity>\d[\w.,]*)
     | (?P<word>\w[\w'’]*(?:-\w[\w'’]*)*)
     | (?P<end>[.;:!?](?=\s|$))
     | (?P<other>\S)
@@ -133,7 +135,7 @@ def _left_side(tokens: Sequence[_Token]) -> _Side | None:
         if side is not None:
             previous = tokens[first - 1] if first else None
             is_cut = previous is not None and (
-                previous.kind in ("number", "operator")
+                previous.kind in ("number", "quantity", "operator")
                 or (tokens[first].kind == "operator" and previous.kind == "word" and not tokens[first].is_sign)
             )
             return None if is_cut else side
@@ -148,7 +150,7 @@ def _right_side(tokens: Sequence[_Token]) -> _Side | None:
     for last in range(end, 0, -1):
         side = _evaluate(tokens[:last])
         if side is not None:
-            is_cut = last < len(tokens) and tokens[last].kind in ("number", "operator", "function")
+            is_cut = last < len(tokens) and tokens[last].kind in ("number", "quantity", "operator", "function")
             return None if is_cut else side
     return None
 
@@ -172,7 +174,7 @@ def _is_label(tokens: Sequence[_Token]) -> bool:
     for token in tokens:
         clause = [] if token.kind in ("end", "comma") else [*clause, token]
     kinds = {token.kind for token in clause}
-    return "word" in kinds and not kinds & {"number", "operator", "function"}
+    return "word" in kinds and not kinds & {"number", "quantity", "operator", "function"}
 
 
 def _agree(left: _Side, right: _Side, *, is_rounded: bool) -> bool:
@@ -184,4 +186,4 @@ def _shown(side: _Side) -> str:
     if side.place is not None:
         return side.text
     value = exact(side.value)
-    return f"{side.text} = {value if len(value) <= 20 else f'{float(side.value):.6g}'}"
+    return f"{side.text[:60]} = {value if len(value) <= 20 else value[:20] + '…'}"
