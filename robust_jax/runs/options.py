@@ -25,9 +25,9 @@ class RunOptions:
     """
 
     model: str = "builtin:tiny"
-    """Who answers: builtin:tiny, hf:ORG/NAME[@REVISION] or a directory, gguf:FILE, pip:NAME, openai:NAME, mock:NAME."""
+    """Who answers: builtin:tiny, or the directory of a Hugging Face checkpoint."""
     suite: str = "grade_school"
-    """What is asked: the name of a built-in suite, or a file or folder of templates."""
+    """What is asked: the name of a bundled suite, or a YAML file of templates."""
     shots: int | None = None
     """Worked examples shown before each problem; none leaves the number to the model and the suite."""
     out: Path | None = field(default=None, metadata=NEUTRAL)
@@ -46,12 +46,8 @@ class RunOptions:
     """Prompts answered at once; none fits it to the memory."""
     dtype: Literal["float32", "bfloat16"] = "float32"
     """Number format of the model's weights and activations."""
-    mesh: str | None = field(default=None, metadata=NEUTRAL)
-    """How devices share the work, such as data=2,model=4; none uses them all for data."""
     dry_run: bool = field(default=False, metadata=NEUTRAL)
     """Print the prompts, the number of generations and an estimate of tokens; touch no model."""
-    track: Literal["none", "wandb"] = field(default="none", metadata=NEUTRAL)
-    """Where progress and results are sent besides the run directory."""
 
     def __post_init__(self) -> None:
         at_least = {"shots": 0, "limit": 1, "attempts": 1, "max_tokens": 1, "batch_size": 1}

@@ -40,7 +40,9 @@ def test_loss_and_gradients_equal_those_of_torch(tmp_path: Path) -> None:
     save_decoder(decoder, tmp_path)
     reference = AutoModelForCausalLM.from_pretrained(tmp_path, dtype=torch.float32)
     labels = np.where(batch.is_target, batch.tokens, -100)
-    expected = reference(torch.tensor(np.asarray(batch.tokens), dtype=torch.long), labels=torch.tensor(labels, dtype=torch.long)).loss
+    expected = reference(
+        torch.tensor(np.asarray(batch.tokens), dtype=torch.long), labels=torch.tensor(labels, dtype=torch.long)
+    ).loss
     expected.backward()
     value, gradients = jax.value_and_grad(loss)(decoder, batch)
     np.testing.assert_allclose(value, expected.item(), rtol=1e-5)

@@ -62,7 +62,7 @@ class Fragile:
     num_layers = 3
     defaults = ModelDefaults(shots=0, max_tokens=50)
 
-    def __init__(self, limit: int = 900, delay: float = 0.0) -> None:
+    def __init__(self, limit: int = 1800, delay: float = 0.0) -> None:
         self.limit = limit
         self.delay = delay
         self.asked = 0

@@ -44,9 +44,7 @@ def test_it_is_small() -> None:
     assert sum(parameter.numel() for parameter in AutoModelForCausalLM.from_pretrained(TINY).parameters()) < 2.5e6
 
 
-def test_replies_and_features_equal_those_of_transformers(
-    tiny: LocalModel, tokenizer: PreTrainedTokenizerBase
-) -> None:
+def test_replies_and_features_equal_those_of_transformers(tiny: LocalModel, tokenizer: PreTrainedTokenizerBase) -> None:
     reference = AutoModelForCausalLM.from_pretrained(TINY, dtype=torch.float32)
     layer = 2
     for prompt, reply in zip(

@@ -118,7 +118,7 @@ def test_flag_beats_file_beats_default(
 def test_the_file_takes_every_kind_of_value(tmp_path: Path) -> None:
     path = tmp_path / "c.yaml"
     path.write_text(
-        "layers: [3, 4]\nshare: null\nout: runs/a\nmodel: 'hf:a/b'\ntemperature: 1e-3\nmesh: ~\ntrack: none\n"
+        "layers: [3, 4]\nshare: null\nout: runs/a\nmodel: 'hf:a/b'\ntemperature: 1e-3\nmax_tokens: ~\ndtype: float32\n"
     )
     expected = MeasureOptions(layers=(3, 4), share=None, out=Path("runs/a"), model="hf:a/b", temperature=1e-3)
     assert parse(MeasureOptions, ["--config", str(path)]) == expected
@@ -191,7 +191,7 @@ def test_bad_values_are_refused_in_one_line(argv: list[str], words: str) -> None
         (b"shots: {a: 1}", "c.yaml: shots takes plain values"),
         (b"layers: [[1]]", "c.yaml: layers takes plain values"),
         (b"quiet: perhaps", "c.yaml: quiet: 'perhaps' is neither true nor false"),
-        (b"track: wand", "not one of none, wandb (nearest: wandb)"),
+        (b"dtype: float23", "not one of float32, bfloat16 (nearest: float32)"),
         (b"attempts: 0", "--attempts must be at least 1"),
         (b"shots 3", "must hold lines"),
         (b"seed: 1\nshots: [3\nx: : y", "c.yaml: not valid YAML in line 3"),

@@ -44,7 +44,7 @@ def test_the_fingerprint_ignores_what_leaves_results_alone() -> None:
         share: Fraction = Fraction(1, 3)
         layers: tuple[int, ...] = (1, 2)
 
-    neutral = Options(out=Path("x"), batch_size=3, mesh="data=2", dry_run=True, track="wandb")
+    neutral = Options(out=Path("x"), batch_size=3, dry_run=True)
     assert fingerprint(Options()) == fingerprint(neutral)
     assert fingerprint(Options())["share"] == "1/3"
     assert fingerprint(Options())["layers"] == [1, 2]
