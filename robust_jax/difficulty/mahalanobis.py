@@ -128,13 +128,10 @@ class MahalanobisFit:
         intensity = max(estimated, MINIMUM_INTENSITY) if estimate else 0.0
         floor = {"ridge": ridge, "pinv": 0.0}.get(shrinkage, intensity) * mean_variance
 
-        variances, vectors = np.linalg.eigh(centred_gram)
-        kept = variances > _RELATIVE_NULL * variances[-1]
-        vectors = vectors[:, kept]
         mean_shift = (references - shift).mean(axis=0)
         mean = shift + mean_shift
-        directions = (references - shift - mean_shift).T @ vectors
-        norms = np.linalg.norm(directions, axis=0)
+        basis, coordinates = _principal_axes(references - shift - mean_shift, centred_gram)
+        norms = np.linalg.norm(coordinates, axis=0)
         return cls(
             references=references,
             shrinkage=shrinkage,
@@ -146,10 +143,10 @@ class MahalanobisFit:
             eigenvalues=norms**2 / count,
             scale=1 - intensity,
             floor=floor,
-            coordinates=vectors * norms,
+            coordinates=coordinates,
             _shift=shift,
             _gram=gram,
-            _projection=_on_device(mean, directions / norms),
+            _projection=_on_device(mean, basis),
         )
 
     @property
@@ -250,6 +247,23 @@ def oas(gram: Float64[np.ndarray, "R R"], dimension: int) -> float:
     numerator = squared_norm + dimension**2 * mean_variance**2
     denominator = (count + 1) * (squared_norm - dimension * mean_variance**2)
     return float(min(numerator / denominator, 1)) if denominator > 0 else 1.0
+
+
+def _principal_axes(
+    centred: Float64[np.ndarray, "R D"], gram: Float64[np.ndarray, "R R"]
+) -> tuple[Float64[np.ndarray, "D r"], Float64[np.ndarray, "R r"]]:
+    """The directions in which centred references vary, in rising order of variance, and their coordinates in them.
+
+    Taken from the smaller of the R×R Gram matrix and the D×D scatter matrix: references grow as the goalpost moves.
+    """
+    count, dimension = centred.shape
+    variances, vectors = np.linalg.eigh(gram if count <= dimension else centred.T @ centred)
+    vectors = vectors[:, variances > _RELATIVE_NULL * variances[-1]]
+    if count > dimension:
+        return vectors, centred @ vectors
+    directions = centred.T @ vectors
+    norms = np.linalg.norm(directions, axis=0)
+    return directions / norms, vectors * norms
 
 
 def _check(references: Float[np.ndarray, "R D"]) -> None:
