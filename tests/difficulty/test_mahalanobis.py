@@ -76,6 +76,14 @@ def test_wide_features(scales: np.ndarray) -> None:
     )
 
 
+def test_features_far_from_the_origin() -> None:
+    rng = np.random.default_rng(8)
+    references = (rng.normal(size=(50, 64)) * 0.1 + 1e4).astype(np.float32)
+    x = (rng.normal(size=(9, 64)) * 0.1 + 1e4).astype(np.float32)
+    fit = MahalanobisFit.fit(references)
+    np.testing.assert_allclose(fit.score(x), dense(fit, references, x), rtol=1e-5)
+
+
 @settings(max_examples=30, deadline=None)
 @given(st.integers(5, 128), st.sampled_from(INVERTIBLE), st.integers(0, 2**32 - 1))
 def test_hard_features(count: int, shrinkage: Shrinkage, seed: int) -> None:
