@@ -21,6 +21,7 @@ from robust_jax.types import Example, Grading, Number, Pair, Point, Slot, Suite,
 _MAX_NESTING = 12
 _MAX_WORD = 500
 _MAX_SLOTS = 50
+_MAX_MESSAGE = 500
 _TEMPLATE_KEYS = (
     *("id", "question", "solution", "slots", "constraints", "answer", "base"),
     *("steps", "difficulty", "title"),
@@ -34,10 +35,11 @@ class _Loader(yaml.CSafeLoader):
     """YAML with the scalars of its version 1.2: `no` is a word, 12:30 is not a number, a decimal is exact."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[object, object]:
-        keys = [key.value for key, _ in node.value]
-        for (key, _), name in zip(node.value, keys, strict=True):
-            if not isinstance(name, str) or keys.count(name) > 1:
-                raise InputError(f"line {key.start_mark.line + 1}: the key '{name}' stands twice, or is not a word")
+        seen: set[object] = set()
+        for key, _ in node.value:
+            if not isinstance(key.value, str) or key.value in seen:
+                raise InputError(f"line {key.start_mark.line + 1}: a key that stands twice or is no word: {key.value}")
+            seen.add(key.value)
         return super().construct_mapping(node, deep=deep)
 
     def construct_decimal(self, node: yaml.ScalarNode) -> Number:
@@ -77,13 +79,17 @@ def read_suite(content: bytes, file: str) -> Suite:
         line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
         raise InputError(f"{file}{line}: not valid YAML: {error.problem}") from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise InputError(f"{file} is not valid YAML: {' '.join(str(error).split())[:200]}") from None
+        raise InputError(f"{file} is not valid YAML: {_one_line(error)}") from None
     except InputError as error:
-        raise InputError(f"{file}, {' '.join(str(error).split())}") from None
+        raise InputError(f"{file}, {_one_line(error)}") from None
     try:
         return _read_suite(data, _template_lines(root))
     except InputError as error:
-        raise InputError(f"{file}: {' '.join(str(error).split())}") from None
+        raise InputError(f"{file}: {_one_line(error)}") from None
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())[:_MAX_MESSAGE]
 
 
 def _refuse_aliases(text: str) -> None:
@@ -167,10 +173,12 @@ def _read_template(data: object, lists: Mapping[str, tuple[Value, ...]]) -> Symb
         slots += _read_slots(group, domain, lists, f"{where}, slot '{key}'")
         if len(group) > 1:
             distinct.append(group)
+    if not 1 <= len(slots) <= _MAX_SLOTS:
+        raise InputError(f"{where} needs 1 to {_MAX_SLOTS} slots")
     names = [slot.name for slot in slots]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if not slots or len(slots) > _MAX_SLOTS or twice is not None:
-        raise InputError(f"{where}: slot '{twice}' stands twice" if twice else f"{where} needs 1 to {_MAX_SLOTS} slots")
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"{where}: slot '{name}' stands twice")
     constraints = tuple(
         parse(str(source), names, where=f"{where}, constraint", wanted="boolean")
         for source in _sequence(entry.get("constraints", []), f"{where}, constraints")
@@ -287,7 +295,7 @@ def _mapping(data: object, where: str, keys: Sequence[str] | None) -> dict[str, 
 
 
 def _nearest(word: str, known: Mapping[str, object] | Sequence[str]) -> str:
-    nearest = difflib.get_close_matches(word, list(known), n=1, cutoff=0)
+    nearest = difflib.get_close_matches(word[:80], list(known)[:1000], n=1, cutoff=0)
     return f": did you mean '{nearest[0]}'?" if nearest else ""
 
 

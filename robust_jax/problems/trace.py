@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import takewhile
 
 from robust_jax.errors import InputError
 from robust_jax.problems.arithmetic import FUNCTIONS
@@ -39,6 +40,7 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 _ARITHMETIC = frozenset({"number", "operator", "bracket", "comma", "function"})
+_QUANTITIES = frozenset({"number", "quantity"})
 _SPELLING = {"−": "-", "–": "-", "×": "*", "·": "*", "÷": "/", "^": "**"}
 _BULLET = re.compile(r"\s*[-*•]\s+")
 _FINAL = re.compile(r"####\s*(?P<answer>\S.*)")
@@ -134,11 +136,10 @@ def _left_side(tokens: Sequence[_Token]) -> _Side | None:
         side = _evaluate(tokens[first:])
         if side is not None:
             previous = tokens[first - 1] if first else None
-            is_cut = previous is not None and (
-                previous.kind in ("number", "quantity", "operator")
-                or (tokens[first].kind == "operator" and previous.kind == "word" and not tokens[first].is_sign)
-            )
-            return None if is_cut else side
+            is_minus = tokens[first].kind == "operator" and not tokens[first].is_sign
+            if previous is not None and (previous.kind in _QUANTITIES or (is_minus and previous.kind == "word")):
+                return None
+            return None if _computes(tokens[start:first][::-1]) else side
     return None
 
 
@@ -150,9 +151,15 @@ def _right_side(tokens: Sequence[_Token]) -> _Side | None:
     for last in range(end, 0, -1):
         side = _evaluate(tokens[:last])
         if side is not None:
-            is_cut = last < len(tokens) and tokens[last].kind in ("number", "quantity", "operator", "function")
-            return None if is_cut else side
+            if last < len(tokens) and tokens[last].kind in _QUANTITIES:
+                return None
+            return None if _computes(tokens[last:end]) else side
     return None
+
+
+def _computes(unread: Sequence[_Token]) -> bool:
+    """Whether arithmetic beside a side, up to the next comma, belongs to the same computation: `5 * (3 + 4 = 7`."""
+    return any(token.kind in ("operator", "function") for token in takewhile(lambda t: t.kind != "comma", unread))
 
 
 def _evaluate(tokens: Sequence[_Token]) -> _Side | None:

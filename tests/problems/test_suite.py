@@ -152,7 +152,7 @@ REFUSED = [
     ("grading: exact", "grading: {absolute: -1}", "negative"),
     ("grading: exact", "gradng: exact", "unknown key 'gradng': did you mean 'grading'"),
     ("    title: Apples", "    titel: Apples", "template apples_then_eaten: unknown key 'titel': did you mean 'title'"),
-    ("    title: Apples", "    title: Apples\n    title: Pears", "line 13.*'title' stands twice"),
+    ("    title: Apples", "    title: Apples\n    title: Pears", "line 14.*stands twice.*title"),
     ("id: pens_bought", "id: apples_then_eaten", "line 33.*stands twice"),
     ("id: pens_bought", "id: Pens", "line 33.*'id'"),
     ("steps: 2", "steps: two", "steps"),
@@ -263,6 +263,21 @@ def test_check_suite_names_every_fault() -> None:
         assert words in fault
     assert all("apples_then_eaten" in fault for fault in found[:2])
     assert all("pens_bought" in fault for fault in found[2:])
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        # Quadratic work on so many keys would take minutes.
+        ("Two problems.", "{" + ", ".join(f"k{number}: 1" for number in range(100_000)) + "}"),
+        ("name: tiny", "x" * 1_000_000 + ": tiny"),
+    ],
+)
+def test_long_files_take_no_more_than_their_length(old: str, new: str) -> None:
+    with pytest.raises(InputError) as caught:
+        read_suite(TINY.replace(old, new, 1).encode(), "suite.yaml")
+    assert len(str(caught.value)) < 1000
 
 
 @settings(max_examples=60, deadline=None)
