@@ -1,5 +1,6 @@
 """The command line: `robust-jax NOUN VERB`. Commands are imported when they are called, so that help is instant."""
 
+import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,6 +10,9 @@ from pathlib import Path
 import tyro
 
 from robust_jax.errors import InputError, RunError
+
+# The host's linear algebra is small and many; on a busy machine OpenBLAS threads wait for one another. Read at import.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 @dataclass(frozen=True)

@@ -50,16 +50,16 @@ def gather_references(session: Session) -> dict[str, ReferenceSet]:
     options = session.options
     wanted = correct_replies_wanted(options)
     quests = [_Quest(template, _points(template, options)) for template in session.suite.templates]
-    with Progress("references", wanted * len(quests)) as progress:
-        number = 0
-        while questions := [
-            Question(ARM, quest.template.fill(point)) for quest in quests for point in quest.next_points(wanted)
-        ]:
+    number = 0
+    while questions := [
+        Question(ARM, quest.template.fill(point)) for quest in quests for point in quest.next_points(wanted)
+    ]:
+        with Progress(f"references, round {number + 1}", len(questions)) as progress:
             answers = session.examiner.ask(f"{ARM}-{number:03d}", questions, progress.advance)
-            samples = by_item(answers.samples)
-            for quest in quests:
-                quest.samples += samples.get(quest.template.id, [])
-            number += 1
+        samples = by_item(answers.samples)
+        for quest in quests:
+            quest.samples += samples.get(quest.template.id, [])
+        number += 1
     references = {}
     for quest in quests:
         chosen = select_references(quest.correct, maximum=options.reference_count, policy=options.references)

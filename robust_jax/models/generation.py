@@ -5,6 +5,7 @@ long reply never holds a batch. The token prefix that all prompts share is compu
 Shapes come from a few buckets, so the number of compilations does not grow with the work.
 """
 
+import math
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -24,6 +25,8 @@ from robust_jax.types import FeatureRequest, Sampling
 
 CHUNK = 16
 """Decoding steps between two looks at the rows by the host."""
+SLOT_MULTIPLE = 32
+"""Caches come in multiples of so many slots: attention pays for every slot, filled or not."""
 SMALLEST_PREFIX = 16
 """A shorter shared prefix costs more in dispatch than it saves."""
 
@@ -128,7 +131,7 @@ class Generator:
         # Longest first, so that the last rows to finish are short ones.
         waiting = deque(sorted(range(len(prompts)), key=lambda index: -len(prompts[index])))
         longest = len(prompts[waiting[0]]) - common
-        slots = bucket(bucket(longest) + sampling.max_tokens, 64)
+        slots = SLOT_MULTIPLE * math.ceil((bucket(longest) + sampling.max_tokens) / SLOT_MULTIPLE)
         batch = min(self.batch_size, bucket(len(prompts), 8))
         refill = max(1, batch // 4)
 

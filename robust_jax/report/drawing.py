@@ -10,6 +10,7 @@ from typing import Any
 import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
@@ -175,8 +176,8 @@ def draw_search_curves(canvas: Canvas, figure: Figure) -> None:
     panels = canvas.subplots(2, 1, sharex=True)
     iterations = figure.numbers(figure.columns[0])
     for axes, columns, scale in zip(panels, (figure.columns[1::2], figure.columns[2::2]), (1, 100), strict=True):
-        for single in columns[1:]:
-            axes.plot(iterations, figure.numbers(single, scale), color=BASE, linewidth=0.5, alpha=0.3)
+        singles = [np.column_stack([iterations, figure.numbers(single, scale)]) for single in columns[1:]]
+        axes.add_collection(LineCollection(singles, colors=BASE, linewidths=0.5, alpha=0.3))
         axes.plot(iterations, figure.numbers(columns[0], scale), color=BEAM, linewidth=2, marker="o", markersize=3.5)
         axes.grid(axis="y")
     panels[0].set(ylabel="Largest difficulty in beam")

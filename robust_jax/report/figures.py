@@ -28,7 +28,7 @@ def figures(results: Results) -> list[Figure]:
         _error_by_template(results),
         _quantile_curve(results),
         _accuracy_distribution(results),
-        _auc([(metric, "Search", auc) for metric, auc in ranked(results["auc"])]),
+        _auc([(metric, "", auc) for metric, auc in ranked(results["auc"])]),
     ]
 
 

@@ -17,7 +17,7 @@ from robust_jax.report.inputs import Attempt, Interval, Results, TemplateExample
 from robust_jax.report.tables import tables, templates_table
 from robust_jax.report.wording import best_metric, decimal, headline, one_line, percent, share_span, span, times
 
-SHOWN_OF_ONE, SHOWN_OF_ALL = 50, 10_000
+SHOWN_OF_ONE, SHOWN_OF_ALL = 50, 5_000
 """Variations of one template, and of all, that the page holds: it is to be sent about and opened on a phone."""
 
 _GLOSSARY = {
