@@ -95,8 +95,10 @@ def check_templates(options: CheckOptions) -> None:
 
     suite = load_suite(options.suite)
     faults = check_suite(suite, fillings=options.fillings, seed=options.seed)
+    for fault in faults:
+        print(fault)
     if faults:
-        raise InputError("\n".join(faults))
+        raise InputError(f"{suite.name}: {len(faults)} faults, listed above; mend them and check again")
     print(f"{suite.name}: {len(suite.templates)} templates, no faults")
 
 

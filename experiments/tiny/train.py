@@ -46,7 +46,7 @@ class Options:
     """What it learns."""
     share: float = 0.6
     """Lower share of every numeric slot's values that it ever sees."""
-    steps: int = 3600
+    steps: int = 2400
     """Optimizer steps."""
     batch: int = 64
     """Rows a step."""

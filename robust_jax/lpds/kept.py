@@ -10,9 +10,9 @@ from jaxtyping import Float
 
 from robust_jax.analysis.intervals import Interval
 from robust_jax.difficulty import Observations, References, metric
+from robust_jax.lpds import arms
 from robust_jax.lpds.features import reference_set
 from robust_jax.lpds.record import ReferenceRecord, read_references
-from robust_jax.lpds.references import ARM as REFERENCE_ARM
 from robust_jax.report import Interval as IntervalJson
 from robust_jax.runs import FEATURES_FOLDER, SAMPLES_FILE, FeatureStore, SampleStore, read_config
 from robust_jax.types import Sample
@@ -48,8 +48,8 @@ class KeptRun:
     def reference_samples(self, item: str) -> list[Sample]:
         """The replies that are references of a template after the last fit."""
         record = self.reference_record[item]
-        keys = [(REFERENCE_ARM, item, key, 0) for key in record.initial]
-        keys += [("beam", item, key, 0) for key in record.added]
+        keys = [(arms.REFERENCE, item, key, 0) for key in record.initial]
+        keys += [(arms.BEAM, item, key, 0) for key in record.added]
         return [sample for key in keys if (sample := self.samples.get(key)) is not None]
 
     def references(self, item: str) -> References:

@@ -4,14 +4,14 @@ import math
 from dataclasses import replace
 
 from robust_jax.evaluation import Question
+from robust_jax.lpds import arms
 from robust_jax.lpds.options import MeasureOptions
 from robust_jax.lpds.record import ReferenceRecord, write_references
-from robust_jax.lpds.references import correct_replies_wanted, gather_references, template_space
+from robust_jax.lpds.references import gather_references, template_space
 from robust_jax.lpds.session import open_session
 from robust_jax.runs import Progress
 from robust_jax.search import random_points
 
-ARM = "measure"
 BLOCK = 128
 """Variations a template that are asked, and kept, together."""
 
@@ -19,8 +19,8 @@ BLOCK = 128
 def generations(options: MeasureOptions) -> dict[str, int]:
     """Replies a template at most, by what they are for."""
     return {
-        "references": max(options.reference_attempts, correct_replies_wanted(options)),
-        ARM: options.variations * options.attempts,
+        arms.REFERENCE: options.reference_attempts,
+        arms.MEASURE: options.variations * options.attempts,
     }
 
 
@@ -38,7 +38,7 @@ def run_measure(options: MeasureOptions) -> None:
                 template_space(template),
                 options.variations,
                 seed=options.seed,
-                name=f"{ARM} {template.id}",
+                name=f"{arms.MEASURE} {template.id}",
                 exclude=frozenset(references[template.id].keys),
             )
             for template in session.suite.templates
@@ -49,10 +49,10 @@ def run_measure(options: MeasureOptions) -> None:
         with Progress("measure", total) as progress:
             for number in range(math.ceil(longest / BLOCK)):
                 questions = [
-                    Question(ARM, template.fill(point), attempt)
+                    Question(arms.MEASURE, template.fill(point), attempt)
                     for template in session.suite.templates
                     for point in points[template.id][number * BLOCK : (number + 1) * BLOCK]
                     for attempt in range(options.attempts)
                 ]
-                examiner.ask(f"{ARM}-{number:03d}", questions, progress.advance)
+                examiner.ask(f"{arms.MEASURE}-{number:03d}", questions, progress.advance)
         write_references(session.run.path, {item: ReferenceRecord(found.keys) for item, found in references.items()})

@@ -7,6 +7,7 @@ import numpy as np
 
 from robust_jax.difficulty import select_references
 from robust_jax.evaluation import Question
+from robust_jax.lpds import arms
 from robust_jax.lpds.features import by_item, reference_set
 from robust_jax.lpds.options import LpdsOptions
 from robust_jax.lpds.session import Session
@@ -15,7 +16,6 @@ from robust_jax.runs import Progress
 from robust_jax.search import random_points
 from robust_jax.types import Point, ReferenceSet, Sample, Template
 
-ARM = "reference"
 SLOWEST_RATE = 0.2
 """A round asks for as many variations as would do at the rate of right answers so far, but at no lower rate than
 this: a few unlucky answers must not send a thousand prompts at once."""
@@ -48,14 +48,15 @@ def gather_references(session: Session) -> dict[str, ReferenceSet]:
     the template's fillings are used up. All templates share the batches of a round.
     """
     options = session.options
-    wanted = correct_replies_wanted(options)
+    # Half of the correct replies are to remain, so twice as many are of use.
+    wanted = options.reference_count * (2 if options.references == "half" else 1)
     quests = [_Quest(template, _points(template, options)) for template in session.suite.templates]
     number = 0
     while questions := [
-        Question(ARM, quest.template.fill(point)) for quest in quests for point in quest.next_points(wanted)
+        Question(arms.REFERENCE, quest.template.fill(point)) for quest in quests for point in quest.next_points(wanted)
     ]:
         with Progress(f"references, round {number + 1}", len(questions)) as progress:
-            answers = session.examiner.ask(f"{ARM}-{number:03d}", questions, progress.advance)
+            answers = session.examiner.ask(f"{arms.REFERENCE}-{number:03d}", questions, progress.advance)
         samples = by_item(answers.samples)
         for quest in quests:
             quest.samples += samples.get(quest.template.id, [])
@@ -67,16 +68,11 @@ def gather_references(session: Session) -> dict[str, ReferenceSet]:
     return references
 
 
-def correct_replies_wanted(options: LpdsOptions) -> int:
-    """How many correct replies a template the reference policy can make use of."""
-    return options.reference_count * (2 if options.references == "half" else 1)
-
-
 def template_space(template: Template) -> TemplateSpace:
     """A template as a space to draw from, for which nothing has to be estimated."""
     return TemplateSpace(template, lambda texts: np.zeros(len(texts)))
 
 
 def _points(template: Template, options: LpdsOptions) -> list[Point]:
-    name = f"{ARM} {template.id}"
+    name = f"{arms.REFERENCE} {template.id}"
     return random_points(template_space(template), options.reference_attempts, seed=options.seed, name=name)

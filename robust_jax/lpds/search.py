@@ -15,17 +15,17 @@ from jaxtyping import Float
 from robust_jax.difficulty import Observations, References, metric
 from robust_jax.errors import RunError
 from robust_jax.evaluation import Answers, Question
+from robust_jax.lpds import arms
 from robust_jax.lpds.features import answers_by_item, kept_observations, observations, reference_set
 from robust_jax.lpds.options import SearchOptions
 from robust_jax.lpds.record import CandidateRecord, ReferenceRecord, write_candidates, write_references
-from robust_jax.lpds.references import correct_replies_wanted, gather_references
+from robust_jax.lpds.references import gather_references
 from robust_jax.lpds.session import Session, open_session
 from robust_jax.lpds.space import TemplateSpace
 from robust_jax.runs import Progress
 from robust_jax.search import BeamSearch, Candidate, Goalpost, random_points
 from robust_jax.types import Model, Point, Sample, Template
 
-BASE_ARM, BEAM_ARM, RANDOM_ARM = "base", "beam", "random"
 GOALPOST = 50
 """Newly correct replies that move the goalpost (paper Appendix C.4)."""
 RANDOM_BLOCK = 128
@@ -97,10 +97,10 @@ def generations(options: SearchOptions) -> dict[str, int]:
     explored = 1 + options.branching * (1 + options.width * (options.iterations - 1)) if options.iterations else 1
     explored = explored if options.budget is None else min(explored, options.budget)
     return {
-        "references": max(options.reference_attempts, correct_replies_wanted(options)),
-        BASE_ARM: 1,
-        BEAM_ARM: explored,
-        RANDOM_ARM: explored,
+        arms.REFERENCE: options.reference_attempts,
+        arms.BASE: 1,
+        arms.BEAM: explored,
+        arms.RANDOM: explored,
     }
 
 
@@ -115,8 +115,7 @@ def run_search(options: SearchOptions) -> None:
         references = gather_references(session)
         searches = []
         for template in session.suite.templates:
-            reference_replies = references[template.id]
-            fitted = References.fit(reference_replies, layer_index=0, shrinkage=options.shrinkage)
+            fitted = References.fit(references[template.id], layer_index=0, shrinkage=options.shrinkage)
             if not fitted.left_out([options.difficulty, CHEAP_METRIC]):
                 searches.append(_template_search(session, options, template, fitted))
         if not searches:
@@ -127,15 +126,9 @@ def run_search(options: SearchOptions) -> None:
         _ask_base(session, searches)
         _search(session, options, searches)
         _ask_random(session, searches)
-        write_references(
-            session.run.path,
-            {
-                item: ReferenceRecord(
-                    found.keys, tuple(added for s in searches if s.template.id == item for added in s.added)
-                )
-                for item, found in references.items()
-            },
-        )
+        added = {search.template.id: tuple(search.added) for search in searches}
+        record = {item: ReferenceRecord(found.keys, added.get(item, ())) for item, found in references.items()}
+        write_references(session.run.path, record)
         write_candidates(session.run.path, [row for search in searches for row in _candidate_records(search)])
 
 
@@ -160,28 +153,28 @@ def _template_search(
 def _ask_base(session: Session, searches: Sequence[TemplateSearch]) -> None:
     """The original problems, for templates that have one."""
     questions = [
-        Question(BASE_ARM, search.template.fill(search.template.base))
+        Question(arms.BASE, search.template.fill(search.template.base))
         for search in searches
         if search.template.base is not None
     ]
-    session.examiner.ask(BASE_ARM, questions)
+    session.examiner.ask(arms.BASE, questions)
 
 
 def _search(session: Session, options: SearchOptions, searches: Sequence[TemplateSearch]) -> None:
     """Algorithm 1 on all templates in lockstep."""
     cheap_scorer = CheapScorer(session.model)
-    with Progress("search", generations(options)[BEAM_ARM] * len(searches)) as progress:
+    with Progress("search", generations(options)[arms.BEAM] * len(searches)) as progress:
         iteration = 0
         while True:
             proposals = {search.template.id: search.search.propose() for search in searches}
             questions = [
-                Question(BEAM_ARM, search.space.ask(candidate.point))
+                Question(arms.BEAM, search.space.ask(candidate.point))
                 for search in searches
                 for candidate in proposals[search.template.id]
             ]
             if not questions:
                 return
-            answers = answers_by_item(session.examiner.ask(f"{BEAM_ARM}-{iteration:03d}", questions, progress.advance))
+            answers = answers_by_item(session.examiner.ask(f"{arms.BEAM}-{iteration:03d}", questions, progress.advance))
             for search in searches:
                 if search.template.id in answers:
                     latest = answers[search.template.id]
@@ -207,11 +200,11 @@ def _ask_random(session: Session, searches: Sequence[TemplateSearch]) -> None:
         for number in range(math.ceil(most / RANDOM_BLOCK)):
             block = slice(number * RANDOM_BLOCK, (number + 1) * RANDOM_BLOCK)
             questions = [
-                Question(RANDOM_ARM, search.space.ask(point))
+                Question(arms.RANDOM, search.space.ask(point))
                 for search in searches
                 for point in points[search.template.id][block]
             ]
-            session.examiner.ask(f"{RANDOM_ARM}-{number:03d}", questions, progress.advance)
+            session.examiner.ask(f"{arms.RANDOM}-{number:03d}", questions, progress.advance)
 
 
 def _candidate_records(search: TemplateSearch) -> list[CandidateRecord]:

@@ -20,10 +20,10 @@ from robust_jax.analysis.robustness import (
     template_accuracy,
 )
 from robust_jax.difficulty import References, metric
+from robust_jax.lpds import arms
 from robust_jax.lpds.features import by_item, kept_observations
 from robust_jax.lpds.kept import KeptRun, all_scores, as_json, counts_by_status
 from robust_jax.lpds.record import CandidateRecord, read_candidates
-from robust_jax.lpds.search import BASE_ARM, BEAM_ARM, RANDOM_ARM
 from robust_jax.randomness import rng
 from robust_jax.report.inputs import SearchResults, SearchTemplate
 from robust_jax.types import Sample
@@ -57,15 +57,15 @@ def searched_templates(run: KeptRun) -> list[SearchedTemplate]:
     candidates: dict[str, list[CandidateRecord]] = {}
     for row in read_candidates(run.path):
         candidates.setdefault(row.template, []).append(row)
-    arms = {arm: by_item(run.samples.by_arm(arm)) for arm in (BASE_ARM, BEAM_ARM, RANDOM_ARM)}
+    answers = {arm: by_item(run.samples.by_arm(arm)) for arm in (arms.BASE, arms.BEAM, arms.RANDOM)}
     templates = []
     for item, rows in candidates.items():
-        explored = {sample.variation: sample for sample in arms[BEAM_ARM][item]}
+        explored = {sample.variation: sample for sample in answers[arms.BEAM][item]}
         templates.append(
             SearchedTemplate(
                 id=item,
-                base=arms[BASE_ARM].get(item, []),
-                random=arms[RANDOM_ARM].get(item, []),
+                base=answers[arms.BASE].get(item, []),
+                random=answers[arms.RANDOM].get(item, []),
                 explored=[explored[row.key] for row in rows],
                 candidates=rows,
                 references=run.references(item),

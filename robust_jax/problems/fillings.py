@@ -123,9 +123,8 @@ class Component:
         if not constraints or len(slot.domain) > ENUMERABLE:
             return slot.domain
         kept = tuple(value for value in slot.domain if all(c.holds({slot.name: value}) for c in constraints))
-        if not kept:
-            raise InputError(f"{self.where}: no value of slot '{slot.name}' satisfies '{constraints[0].source}'")
-        return kept
+        # Where nothing is left, drawing from the whole domain fails and says which constraint is to blame.
+        return kept or slot.domain
 
     @cached_property
     def _listed(self) -> list[tuple[Value, ...]]:

@@ -1,0 +1,12 @@
+"""Why a variation was asked: the arms of samples.jsonl."""
+
+REFERENCE = "reference"
+"""In search of correct replies to measure difficulty from; the chosen ones stand outside every accuracy."""
+BASE = "base"
+"""The original problems."""
+MEASURE = "measure"
+"""Random variations whose difficulty is compared with their correctness."""
+BEAM = "beam"
+"""What the search explored."""
+RANDOM = "random"
+"""The equal-budget baseline of the search."""
