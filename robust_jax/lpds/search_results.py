@@ -131,7 +131,10 @@ def search_results(path: Path) -> SearchResults:
             "high": [point.high for point in curve.accuracy],
         },
         "drs": as_json(curve.score),
-        "auc": {name: as_json(interval) for name, interval in auc_on_random(run, templates, generator("auc")).items()},
+        "auc": {
+            metric(name).label: as_json(interval)
+            for name, interval in auc_on_random(run, templates, generator("auc")).items()
+        },
         "accuracy_distribution": {
             "beam": accuracy_distribution(beam, generator=generator("beam distribution")).tolist(),
             "random": accuracy_distribution(random, generator=generator("random distribution")).tolist(),
