@@ -1,0 +1,29 @@
+"""The bundled suites against solutions that were worked out from the questions alone, without the answer expressions."""
+
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+import yaml
+
+from robust_jax.problems import list_suites, load_suite
+
+SOLVED = sorted(Path(__file__).with_name("solved").glob("*.yaml"))
+
+
+@pytest.mark.parametrize("path", SOLVED, ids=lambda path: path.stem)
+def test_every_base_problem_has_the_number_a_reviewer_found(path: Path) -> None:
+    suite = load_suite(path.stem)
+    solved = {row["template"]: row for row in yaml.load(path.read_text(), Loader=yaml.BaseLoader)}
+    assert solved.keys() == {template.id for template in suite.templates}
+    for template in suite.templates:
+        assert template.base is not None
+        variation, row = template.fill(template.base), solved[template.id]
+        assert " ".join(variation.text.split()) == " ".join(row["question"].split()), template.id
+        places = max(0, -Decimal(row["expected"]).as_tuple().exponent)
+        assert abs(variation.answer - Fraction(row["expected"])) <= Fraction(1, 2 * 10**places), template.id
+
+
+def test_every_bundled_suite_is_solved() -> None:
+    assert {path.stem for path in SOLVED} == set(list_suites())
