@@ -101,7 +101,8 @@ def as_png(figure: Figure) -> bytes:
 
 def _rendered(figure: Figure, form: str, options: dict[str, Any]) -> bytes:
     with matplotlib.rc_context({**matplotlib.rcParamsDefault, **_STYLE, "svg.hashsalt": figure.name}):
-        canvas = Canvas(figsize=(4.6, figure.height), layout="constrained")
+        height = figure.height if figure.is_available else 1.0
+        canvas = Canvas(figsize=(4.6, height), layout="constrained")
         if figure.is_available:
             figure.draw(canvas, figure)
         else:
