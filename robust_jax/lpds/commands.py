@@ -1,5 +1,6 @@
 """The LPDS commands as the command line calls them: do the work, store every figure, draw and print the report."""
 
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -56,6 +57,7 @@ def report(directory: Path) -> None:
     command = KeptRun(directory).command
     if command not in RESULTS:
         raise InputError(f"{directory} holds a run of {command!r}, which this report does not draw")
+    print("computing and drawing the figures", file=sys.stderr)
     results = RESULTS[command](directory)
     write_results(directory / RESULTS_FILE, results)
     write_report(directory, results, EXAMPLES[command](directory) if command in EXAMPLES else [])

@@ -74,7 +74,8 @@ class SearchOptions(LpdsOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        metric(self.difficulty)
+        if metric(self.difficulty).needs & {"input_statistics"}:
+            raise InputError(f"--difficulty {self.difficulty}: the search records no statistics of problems; try MD_H")
         self.beam  # noqa: B018 — checks itself
         if self.budget is not None and self.budget < 1:
             raise InputError(f"--budget must be at least 1, not {self.budget}")

@@ -163,6 +163,7 @@ def test_a_model_that_is_never_right_ends_in_one_line(
         (["--suite", "grad_school"], "grade_school"),
         (["--widht", "3"], "--width"),
         (["--difficulty", "MD_G"], "MD_H"),
+        (["--difficulty", "input_entropy"], "MD_H"),
         (["--layer", "9"], "blocks 1 to 3"),
         (["--attempts", "2"], "--attempts"),
         (["--explore", "1.5"], "between 0 and 1"),
