@@ -1,4 +1,4 @@
-"""The bundled suites against solutions that were worked out from the questions alone, without the answer expressions."""
+"""The bundled suites against solutions that were worked out from the questions alone."""
 
 from decimal import Decimal
 from fractions import Fraction
