@@ -33,6 +33,9 @@ class ShowOptions:
     seed: int = 0
     """Which fillings are drawn."""
 
+    def __post_init__(self) -> None:
+        _check_fillings(self.fillings)
+
 
 @dataclass(frozen=True)
 class CheckOptions:
@@ -44,6 +47,14 @@ class CheckOptions:
     """How many fillings of each template are checked."""
     seed: int = 0
     """Which fillings are drawn."""
+
+    def __post_init__(self) -> None:
+        _check_fillings(self.fillings)
+
+
+def _check_fillings(fillings: int) -> None:
+    if fillings < 1:
+        raise InputError(f"--fillings must be at least 1, not {fillings}")
 
 
 @dataclass(frozen=True)
@@ -93,8 +104,10 @@ def show_templates(options: ShowOptions) -> None:
 def check_templates(options: CheckOptions) -> None:
     from robust_jax.problems import check_suite, load_suite
 
-    suite = load_suite(options.suite)
+    suite = load_suite(options.suite, check=False)
     faults = check_suite(suite, fillings=options.fillings, seed=options.seed)
+    if len(faults) == 1:
+        raise InputError(f"{suite.name}: {faults[0]}")
     for fault in faults:
         print(fault)
     if faults:
@@ -190,6 +203,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     except RunError as error:
         print(f"robust-jax: {error}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:
+        # Whoever reads us has seen enough; the interpreter must not complain when it flushes at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except OSError as error:
+        print(f"robust-jax: {error.strerror or error}: free space or choose another place", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("robust-jax: interrupted; the same command goes on from what is kept", file=sys.stderr)

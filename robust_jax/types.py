@@ -144,6 +144,8 @@ class Suite:
     examples: tuple[Example, ...] = ()
     grading: Grading = field(default_factory=Grading)
     description: str = ""
+    digest: str = ""
+    """Of the file it was read from: two suites of one name with different digests are not the same."""
 
     def template(self, template_id: str) -> Template:
         """The template of that id.
@@ -316,6 +318,10 @@ class Model(Protocol):
 
     @property
     def capabilities(self) -> Capabilities: ...
+
+    @property
+    def digest(self) -> str:
+        """What tells this model from another of the same name; empty if unknown."""
 
     @property
     def num_layers(self) -> int:

@@ -12,7 +12,7 @@ from robust_jax.analysis.intervals import Interval
 from robust_jax.difficulty import Observations, References, metric
 from robust_jax.lpds import arms
 from robust_jax.lpds.features import reference_set
-from robust_jax.lpds.record import ReferenceRecord, read_references
+from robust_jax.lpds.record import ReferenceRecord, check_finished, read_references
 from robust_jax.report import Interval as IntervalJson
 from robust_jax.runs import FEATURES_FOLDER, SAMPLES_FILE, FeatureStore, SampleStore, read_config
 from robust_jax.types import Sample
@@ -22,7 +22,7 @@ class KeptRun:
     """A run directory, read only.
 
     Raises:
-        InputError: it is no run directory, or a file in it is damaged.
+        InputError: it is no run directory, its run has not finished, or something of it is damaged or lost.
     """
 
     def __init__(self, path: Path) -> None:
@@ -30,6 +30,7 @@ class KeptRun:
         self.options: dict[str, Any] = read_config(path)["fingerprint"]
         self.samples = SampleStore(path / SAMPLES_FILE)
         self.features = FeatureStore(path / FEATURES_FOLDER)
+        check_finished(path, self.samples, self.features)
 
     @property
     def command(self) -> str:

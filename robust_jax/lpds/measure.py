@@ -6,7 +6,7 @@ from dataclasses import replace
 from robust_jax.evaluation import Question
 from robust_jax.lpds import arms
 from robust_jax.lpds.options import MeasureOptions
-from robust_jax.lpds.record import ReferenceRecord, write_references
+from robust_jax.lpds.record import ReferenceRecord, write_finished, write_references
 from robust_jax.lpds.references import gather_references, template_space
 from robust_jax.lpds.session import open_session
 from robust_jax.runs import Progress
@@ -56,3 +56,4 @@ def run_measure(options: MeasureOptions) -> None:
                 ]
                 examiner.ask(f"{arms.MEASURE}-{number:03d}", questions, progress.advance)
         write_references(session.run.path, {item: ReferenceRecord(found.keys) for item, found in references.items()})
+        write_finished(session.run.path, session.run.samples, session.run.features)

@@ -9,7 +9,7 @@ from robust_jax.analysis.auc import Auc, auc, micro_auc
 from robust_jax.analysis.robustness import accuracy
 from robust_jax.difficulty import metric, metric_names
 from robust_jax.lpds import arms
-from robust_jax.lpds.features import by_item, kept_observations
+from robust_jax.lpds.features import by_item, by_key, kept_observations
 from robust_jax.lpds.kept import KeptRun, all_scores, as_json, counts_by_status
 from robust_jax.randomness import rng
 from robust_jax.report.inputs import MeasureResults, MeasureTemplate
@@ -22,7 +22,7 @@ def measure_results(path: Path) -> MeasureResults:
         InputError: `path` holds no finished measurement.
     """
     run = KeptRun(path)
-    measured = by_item(run.samples.by_arm(arms.MEASURE))
+    measured = by_item(by_key(run.samples.by_arm(arms.MEASURE)))
     powers: dict[str, list[Auc]] = {}
     rights: list[Bool[np.ndarray, " C"]] = []
     templates: list[MeasureTemplate] = []

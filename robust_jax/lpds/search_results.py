@@ -21,7 +21,7 @@ from robust_jax.analysis.robustness import (
 )
 from robust_jax.difficulty import References, metric
 from robust_jax.lpds import arms
-from robust_jax.lpds.features import by_item, kept_observations
+from robust_jax.lpds.features import by_item, by_key, kept_observations
 from robust_jax.lpds.kept import KeptRun, all_scores, as_json, counts_by_status
 from robust_jax.lpds.record import CandidateRecord, read_candidates
 from robust_jax.randomness import rng
@@ -57,7 +57,7 @@ def searched_templates(run: KeptRun) -> list[SearchedTemplate]:
     candidates: dict[str, list[CandidateRecord]] = {}
     for row in read_candidates(run.path):
         candidates.setdefault(row.template, []).append(row)
-    answers = {arm: by_item(run.samples.by_arm(arm)) for arm in (arms.BASE, arms.BEAM, arms.RANDOM)}
+    answers = {arm: by_item(by_key(run.samples.by_arm(arm))) for arm in (arms.BASE, arms.BEAM, arms.RANDOM)}
     templates = []
     for item, rows in candidates.items():
         explored = {sample.variation: sample for sample in answers[arms.BEAM][item]}

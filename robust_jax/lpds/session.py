@@ -55,7 +55,12 @@ def open_session(options: LpdsOptions, command: str, metrics: tuple[str, ...]) -
     if shots > len(suite.examples):
         raise InputError(f"--shots {shots}: suite {suite.name} has {len(suite.examples)} examples; give that or fewer")
     resolved = replace(options, layer=layer, shots=shots, max_tokens=max_tokens)
-    settings = {"command": command, **fingerprint(resolved)}
+    settings = {
+        "command": command,
+        **fingerprint(resolved),
+        "suite_digest": suite.digest,
+        "model_digest": model.digest,
+    }
     with RunDirectory(Path(options.out), settings, {"command": command, **_record(resolved)}) as run:
         examiner = Examiner(
             model=model,

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 
 import jax
@@ -58,6 +59,15 @@ def load_decoder(directory: Path, dtype: str = "float32") -> Decoder:
     except SafetensorError as error:
         raise InputError(f"{path} is damaged ({error}); download it again") from None
     return decoder
+
+
+def checkpoint_digest(directory: Path) -> str:
+    """What tells this checkpoint from another: a digest of its configuration and weights."""
+    digest = sha256((directory / "config.json").read_bytes())
+    with (directory / WEIGHTS).open("rb") as file:
+        while part := file.read(2**24):
+            digest.update(part)
+    return digest.hexdigest()[:16]
 
 
 def save_decoder(decoder: Decoder, directory: Path) -> None:

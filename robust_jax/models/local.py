@@ -10,7 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from robust_jax.models.checkpoint import load_decoder
+from robust_jax.errors import InputError
+from robust_jax.models.checkpoint import checkpoint_digest, load_decoder
 from robust_jax.models.decoder import Decoder
 from robust_jax.models.generation import Generator, Reply, bucket
 from robust_jax.models.token_statistics import token_statistics
@@ -29,8 +30,11 @@ class LocalModel:
         Raises:
             InputError: the directory is no checkpoint that can be loaded.
         """
+        if dtype == "bfloat16" and jax.default_backend() == "cpu":
+            raise InputError("bfloat16 is a format of accelerators: on a CPU leave --dtype at float32")
         self.name = name
         self.decoder = load_decoder(directory, dtype)
+        self.digest = checkpoint_digest(directory)
         self.tokenizer = TextTokenizer(directory)
         self.generator = Generator(self.decoder, batch_size or DEFAULT_BATCH_SIZE)
 
@@ -62,9 +66,12 @@ class LocalModel:
         replies = self.generator(
             [encoded[index] for index in fitting], sampling, features, find_stop, lambda place: report(fitting[place])
         )
+        nothing = np.full((len(features.layers), self.decoder.config.hidden_size), np.nan, np.float32)
         responses = [
             Response(
                 text="",
+                hidden=nothing if features.layers else None,
+                statistics=TokenStatistics(*[float("nan")] * 3) if features.statistics else None,
                 finish_reason="context",
                 prompt_tokens=len(ids),
                 message=f"{len(ids)} prompt tokens and {sampling.max_tokens} new ones exceed the context of "

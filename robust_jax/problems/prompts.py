@@ -37,8 +37,8 @@ def build_prompt(
     """The prompt that puts one problem of a suite to a model.
 
     What stands before the problem is the same for all problems of a suite, except for a problem that is itself one of
-    the examples: that example is left out, the next one takes its place, and the log says so. To keep the prefix the
-    same there too, name such problems in `exclude_question` throughout.
+    the examples: that example is left out, the next one, if there is one, takes its place, and the log says so. To
+    keep the prefix the same there too, name such problems in `exclude_question` throughout.
 
     Args:
         suite: where the worked examples come from.
@@ -69,10 +69,8 @@ def build_prompt(
 def _examples(suite: Suite, problem: str, shots: int, excluded: Collection[str]) -> list[Example]:
     tested = {_spaced(problem), *map(_spaced, excluded)}
     usable = [example for example in suite.examples if _spaced(example.question) not in tested]
-    dropped = len(suite.examples) - len(usable)
-    if not 0 <= shots <= len(usable):
-        reason = f", of which {dropped} cannot be shown because they are the tested problem" if dropped else ""
-        raise InputError(f"{shots} shots: the suite '{suite.name}' has {len(suite.examples)} examples{reason}")
+    if not 0 <= shots <= len(suite.examples):
+        raise InputError(f"{shots} shots: the suite '{suite.name}' has {len(suite.examples)} examples")
     if any(_spaced(example.question) == _spaced(problem) for example in suite.examples[:shots]):
         _log.warning("suite %s: an example is left out because it is the tested problem: %.60s", suite.name, problem)
     return usable[:shots]

@@ -184,6 +184,8 @@ def _read_file(path: Path, hints: Mapping[str, object]) -> dict[str, object]:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
         raise InputError(f"--config {path}: cannot be read ({reason})") from None
+    except RecursionError:
+        raise InputError(f"--config {path}: must hold plain values, not nested ones") from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = "" if mark is None else f" in line {mark.line + 1}"

@@ -58,6 +58,7 @@ class Fragile:
     """Right where the product of the two numbers is below a limit; its hidden states drift away beyond it."""
 
     name = "mock:fragile"
+    digest = ""
     capabilities = Capabilities(hidden_states=True, statistics=True, embeddings=True)
     num_layers = 3
     defaults = ModelDefaults(shots=0, max_tokens=50)

@@ -123,6 +123,56 @@ def test_another_option_in_a_used_directory_is_refused_by_name(
     assert {path: path.stat().st_mtime_ns for path in out.rglob("*") if path.is_file()} == before
 
 
+def test_an_edited_suite_is_not_mixed_with_the_old_one(
+    suite: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "run"
+    assert search(suite, out) == 0
+    suite.write_text(SUITE.replace("red and", "green and"))
+    assert search(suite, out) == 2
+    assert "suite_digest was" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("lost", "how"),
+    [
+        ("features", "gone"),
+        ("random line", "gone"),
+        ("random line", "cut"),
+        ("search.jsonl", "cut"),
+        ("references.json", "cut"),
+        ("finished.json", "gone"),
+    ],
+)
+def test_a_report_on_a_run_that_lost_something_is_refused_and_a_rerun_mends_it(
+    suite: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], lost: str, how: str
+) -> None:
+    out = tmp_path / "run"
+    assert search(suite, out) == 0
+    before = (out / "results.json").read_bytes()
+    if lost == "random line":
+        lines = (out / "samples.jsonl").read_text().splitlines(keepends=True)
+        place = next(i for i, line in enumerate(lines) if '"arm":"random"' in line.replace(" ", ""))
+        del lines[place : len(lines) if how == "cut" else place + 1]
+        (out / "samples.jsonl").write_text("".join(lines))
+    elif lost == "features":
+        (file := next((out / "features" / "stamps").glob("random-*"))).unlink()
+        assert file.suffix == ".safetensors"
+    elif how == "gone":
+        (out / lost).unlink()
+    else:
+        (out / lost).write_bytes((out / lost).read_bytes()[:-20])
+    capsys.readouterr()
+    assert main(["report", str(out)]) == 2
+    # What is being done may be told before; the refusal is the last line.
+    refusal = capsys.readouterr().err.splitlines()[-1]
+    assert refusal.startswith("robust-jax: ")
+    assert "again" in refusal
+    assert (out / "results.json").read_bytes() == before
+    assert search(suite, out) == 0
+    assert (out / "results.json").read_bytes() == before
+
+
 def test_killed_at_any_moment_it_resumes_to_the_same_results(suite: Path, tmp_path: Path) -> None:
     assert search(suite, tmp_path / "whole") == 0
     expected = (tmp_path / "whole" / "results.json").read_bytes()
