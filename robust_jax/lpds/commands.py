@@ -17,15 +17,24 @@ from robust_jax.lpds.measure_results import measure_results
 from robust_jax.lpds.options import MeasureOptions, SearchOptions
 from robust_jax.lpds.search import generations as search_generations
 from robust_jax.lpds.search import run_search
-from robust_jax.lpds.search_results import search_results
+from robust_jax.lpds.search_results import search_results, searched_templates
 from robust_jax.report import TemplateExamples, print_summary, write_report
 from robust_jax.runs import RESULTS_FILE, write_results
 
-RESULTS: dict[str, Callable[[Path], Mapping[str, Any]]] = {
-    "lpds search": search_results,
-    "lpds measure": measure_results,
-}
-EXAMPLES: dict[str, Callable[[Path], list[TemplateExamples]]] = {"lpds search": search_examples}
+Drawn = tuple[Mapping[str, Any], list[TemplateExamples]]
+"""What the report draws: results.json, and the replies that the page shows."""
+
+
+def _search_report(run: KeptRun) -> Drawn:
+    templates = searched_templates(run)
+    return search_results(run, templates), search_examples(run, templates)
+
+
+def _measure_report(run: KeptRun) -> Drawn:
+    return measure_results(run), []
+
+
+REPORTS: dict[str, Callable[[KeptRun], Drawn]] = {"lpds search": _search_report, "lpds measure": _measure_report}
 
 
 def measure(options: MeasureOptions) -> None:
@@ -54,13 +63,13 @@ def report(directory: Path) -> None:
     Raises:
         InputError: the directory holds no finished LPDS run.
     """
-    command = KeptRun(directory).command
-    if command not in RESULTS:
-        raise InputError(f"{directory} holds a run of {command!r}, which this report does not draw")
+    run = KeptRun(directory)
+    if run.command not in REPORTS:
+        raise InputError(f"{directory} holds a run of {run.command!r}, which this report does not draw")
     print("computing and drawing the figures", file=sys.stderr)
-    results = RESULTS[command](directory)
+    results, examples = REPORTS[run.command](run)
     write_results(directory / RESULTS_FILE, results)
-    write_report(directory, results, EXAMPLES[command](directory) if command in EXAMPLES else [])
+    write_report(directory, results, examples)
     console = Console()
     print_summary(results, console)
     console.print(f"Page: {directory / 'report.html'}", highlight=False, soft_wrap=True)

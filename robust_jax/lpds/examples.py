@@ -1,13 +1,12 @@
 """The replies the page shows: the hardest variations beside base problem and nearest reference (Figure 77)."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 
 from robust_jax.difficulty import math_tokens, normalised_distances
 from robust_jax.lpds.kept import KeptRun
-from robust_jax.lpds.search_results import SearchedTemplate, searched_templates
+from robust_jax.lpds.search_results import SearchedTemplate
 from robust_jax.report import Attempt, TemplateExamples, VariationExample
 from robust_jax.types import Sample
 
@@ -15,14 +14,9 @@ HARDEST, MIDDLE, EASIEST = 30, 5, 5
 """How many explored variations a template are shown, from each part of the difficulty range."""
 
 
-def search_examples(path: Path) -> list[TemplateExamples]:
-    """What the page shows of every searched template, the hardest variations first.
-
-    Raises:
-        InputError: `path` holds no finished search.
-    """
-    run = KeptRun(path)
-    return [_template_examples(run, template) for template in searched_templates(run)]
+def search_examples(run: KeptRun, templates: Sequence[SearchedTemplate]) -> list[TemplateExamples]:
+    """What the page shows of every searched template, the hardest variations first."""
+    return [_template_examples(run, template) for template in templates]
 
 
 def _template_examples(run: KeptRun, template: SearchedTemplate) -> TemplateExamples:

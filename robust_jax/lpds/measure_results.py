@@ -1,7 +1,5 @@
 """Every figure of `lpds measure`, computed from what a run directory keeps; no model is needed (Section 3.2)."""
 
-from pathlib import Path
-
 import numpy as np
 from jaxtyping import Bool
 
@@ -15,13 +13,8 @@ from robust_jax.randomness import rng
 from robust_jax.report.inputs import MeasureResults, MeasureTemplate
 
 
-def measure_results(path: Path) -> MeasureResults:
-    """The content of results.json.
-
-    Raises:
-        InputError: `path` holds no finished measurement.
-    """
-    run = KeptRun(path)
+def measure_results(run: KeptRun) -> MeasureResults:
+    """The content of results.json, from a finished measurement."""
     measured = by_item(by_key(run.samples.by_arm(arms.MEASURE)))
     powers: dict[str, list[Auc]] = {}
     rights: list[Bool[np.ndarray, " C"]] = []

@@ -16,6 +16,7 @@ from robust_jax.difficulty import Observations, References, metric
 from robust_jax.errors import RunError
 from robust_jax.evaluation import Answers, Question
 from robust_jax.lpds import arms
+from robust_jax.lpds.blocks import ask_in_blocks
 from robust_jax.lpds.features import answers_by_item, kept_observations, observations, reference_set
 from robust_jax.lpds.options import SearchOptions
 from robust_jax.lpds.record import CandidateRecord, ReferenceRecord, write_candidates, write_finished, write_references
@@ -28,8 +29,6 @@ from robust_jax.types import Model, Point, Sample, Template
 
 GOALPOST = 50
 """Newly correct replies that move the goalpost (paper Appendix C.4)."""
-RANDOM_BLOCK = 128
-"""Random variations a template that are asked, and kept, together."""
 CHEAP_METRIC = "MD_E"
 
 
@@ -186,26 +185,20 @@ def _search(session: Session, options: SearchOptions, searches: Sequence[Templat
 
 def _ask_random(session: Session, searches: Sequence[TemplateSearch]) -> None:
     """As many distinct random variations of each template as its search explored (Section 4.2)."""
-    points = {
-        search.template.id: random_points(
-            search.space,
-            len(search.samples),
-            seed=session.options.seed,
-            name=search.template.id,
-            exclude=frozenset(search.initial),
+    wanted = [
+        (
+            search.template,
+            random_points(
+                search.space,
+                len(search.samples),
+                seed=session.options.seed,
+                name=search.template.id,
+                exclude=frozenset(search.initial),
+            ),
         )
         for search in searches
-    }
-    most = max(map(len, points.values()))
-    with Progress("random baseline", sum(map(len, points.values()))) as progress:
-        for number in range(math.ceil(most / RANDOM_BLOCK)):
-            block = slice(number * RANDOM_BLOCK, (number + 1) * RANDOM_BLOCK)
-            questions = [
-                Question(arms.RANDOM, search.space.ask(point))
-                for search in searches
-                for point in points[search.template.id][block]
-            ]
-            session.examiner.ask(f"{arms.RANDOM}-{number:03d}", questions, progress.advance)
+    ]
+    ask_in_blocks(session.examiner, arms.RANDOM, "random baseline", wanted)
 
 
 def _candidate_records(search: TemplateSearch) -> list[CandidateRecord]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -75,14 +74,8 @@ def searched_templates(run: KeptRun) -> list[SearchedTemplate]:
     return templates
 
 
-def search_results(path: Path) -> SearchResults:
-    """The content of results.json.
-
-    Raises:
-        InputError: `path` holds no finished search.
-    """
-    run = KeptRun(path)
-    templates = searched_templates(run)
+def search_results(run: KeptRun, templates: Sequence[SearchedTemplate]) -> SearchResults:
+    """The content of results.json, from a finished search and what `searched_templates` reads of it."""
     seed = int(run.options["seed"])
 
     def generator(figure: str) -> np.random.Generator:
