@@ -16,8 +16,13 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 @dataclass(frozen=True)
-class ListOptions:
+class ListSuitesOptions:
     """List the bundled suites."""
+
+
+@dataclass(frozen=True)
+class ListModelsOptions:
+    """List what can be loaded."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +78,7 @@ class ModelOptions:
     """builtin:tiny, a checkpoint directory, or mock:NAME."""
 
 
-def list_templates(options: ListOptions) -> None:
+def list_templates(options: ListSuitesOptions) -> None:
     from robust_jax.problems import list_suites, load_suite
 
     for name in list_suites():
@@ -124,7 +129,7 @@ def report(options: ReportOptions) -> None:
         report(directory)
 
 
-def list_models(options: ListOptions) -> None:
+def list_models(options: ListModelsOptions) -> None:
     from robust_jax.models import known_models
 
     for name, description in known_models().items():
@@ -173,13 +178,13 @@ class Command:
 
 
 COMMANDS = (
-    Command(("templates", "list"), "list the bundled suites", lambda: ListOptions, list_templates),
+    Command(("templates", "list"), "list the bundled suites", lambda: ListSuitesOptions, list_templates),
     Command(("templates", "show"), "print fillings with answers and solutions", lambda: ShowOptions, show_templates),
     Command(("templates", "check"), "validate every template of a suite", lambda: CheckOptions, check_templates),
     Command(("lpds", "measure"), "see which metric predicts failure (LPDS, Section 3)", measure_options, measure),
     Command(("lpds", "search"), "find the variations that break a model (LPDS, Section 4)", search_options, search),
     Command(("report",), "redraw the figures of finished runs, without a model", lambda: ReportOptions, report),
-    Command(("models", "list"), "what can be loaded", lambda: ListOptions, list_models),
+    Command(("models", "list"), "what can be loaded", lambda: ListModelsOptions, list_models),
     Command(("models", "check"), "load a model, print its shape and a reply", lambda: ModelOptions, check_model),
 )
 

@@ -6,7 +6,8 @@ from rich.console import Console
 from rich.markup import escape
 
 from robust_jax.lpds.options import LpdsOptions
-from robust_jax.lpds.session import DEFAULT_SHOTS, chosen_suite
+from robust_jax.lpds.session import chosen_shots, chosen_suite
+from robust_jax.models import model_defaults
 from robust_jax.problems import build_prompt
 from robust_jax.randomness import rng
 
@@ -21,7 +22,7 @@ def print_plan(options: LpdsOptions, generations: Mapping[str, int], console: Co
         generations: replies a template at most, by what they are for.
     """
     suite = chosen_suite(options)
-    shots = min(DEFAULT_SHOTS, len(suite.examples)) if options.shots is None else options.shots
+    shots = chosen_shots(options, model_defaults(options.model), suite)
     characters = 0
     for template in suite.templates:
         variation = template.fill(template.random(rng(options.seed, "dry run", template.id)))

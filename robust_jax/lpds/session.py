@@ -12,7 +12,7 @@ from robust_jax.lpds.options import LpdsOptions
 from robust_jax.models import load_model
 from robust_jax.problems import STOP, load_suite
 from robust_jax.runs import RunDirectory, fingerprint, plain
-from robust_jax.types import Capabilities, Model, Sampling, Suite
+from robust_jax.types import Capabilities, Model, ModelDefaults, Sampling, Suite
 
 DEFAULT_SHOTS = 5
 DEFAULT_MAX_TOKENS = 512
@@ -35,6 +35,18 @@ def chosen_suite(options: LpdsOptions) -> Suite:
     return replace(suite, templates=suite.templates[: options.limit])
 
 
+def chosen_shots(options: LpdsOptions, defaults: ModelDefaults, suite: Suite) -> int:
+    """How many worked examples are shown: as asked for, as the model wants it, or five where the suite has them.
+
+    Raises:
+        InputError: the suite has fewer.
+    """
+    shots = _first_given(options.shots, defaults.shots, min(DEFAULT_SHOTS, len(suite.examples)))
+    if shots > len(suite.examples):
+        raise InputError(f"--shots {shots}: suite {suite.name} has {len(suite.examples)} examples; give that or fewer")
+    return shots
+
+
 @contextmanager
 def open_session(options: LpdsOptions, command: str, metrics: tuple[str, ...]) -> Iterator[Session]:
     """Load what a command needs and lock its run directory, in the order that leaves nothing behind on bad input.
@@ -50,10 +62,8 @@ def open_session(options: LpdsOptions, command: str, metrics: tuple[str, ...]) -
     for name in metrics:
         _check_capability(name, model)
     layer = _layer(options.layer, model.num_layers)
-    shots = _first_given(options.shots, model.defaults.shots, min(DEFAULT_SHOTS, len(suite.examples)))
+    shots = chosen_shots(options, model.defaults, suite)
     max_tokens = _first_given(options.max_tokens, model.defaults.max_tokens, DEFAULT_MAX_TOKENS)
-    if shots > len(suite.examples):
-        raise InputError(f"--shots {shots}: suite {suite.name} has {len(suite.examples)} examples; give that or fewer")
     resolved = replace(options, layer=layer, shots=shots, max_tokens=max_tokens)
     settings = {
         "command": command,

@@ -253,6 +253,16 @@ def test_a_dry_run_prints_the_prompts_and_touches_no_model(
     assert not (tmp_path / "run").exists()
 
 
+def test_a_dry_run_shows_the_prompt_that_the_model_would_get(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["lpds", "search", "--limit", "1", "--dry-run", "--out", str(tmp_path / "run")]
+    assert main(words) == 0
+    assert capsys.readouterr().out.count("Question:") == 1  # the built-in model is asked without examples
+    assert main([*words, "--shots", "2"]) == 0
+    assert capsys.readouterr().out.count("Question:") == 3
+
+
 def test_measure_ranks_the_metric_that_sees_the_weakness_first(suite: Path, tmp_path: Path) -> None:
     model = Fragile()
     register_mock("fragile", lambda: model)
