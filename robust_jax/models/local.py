@@ -11,7 +11,8 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from robust_jax.errors import InputError
-from robust_jax.models.checkpoint import checkpoint_digest, load_decoder
+from robust_jax.models.checkpoint import SafetensorsFiles, checkpoint_digest, load_decoder
+from robust_jax.models.config import read_config
 from robust_jax.models.decoder import Decoder
 from robust_jax.models.generation import Generator, Reply, bucket
 from robust_jax.models.token_statistics import token_statistics
@@ -33,7 +34,7 @@ class LocalModel:
         if dtype == "bfloat16" and jax.default_backend() == "cpu":
             raise InputError("bfloat16 is a format of accelerators: on a CPU leave --dtype at float32")
         self.name = name
-        self.decoder = load_decoder(directory, dtype)
+        self.decoder = load_decoder(read_config(directory), SafetensorsFiles(directory), dtype=dtype)
         self.digest = checkpoint_digest(directory)
         self.tokenizer = TextTokenizer(directory)
         self.generator = Generator(self.decoder, batch_size or DEFAULT_BATCH_SIZE)
