@@ -177,6 +177,11 @@ class Prompt:
     """The text of the tested problem alone, without instructions or examples: the *input* span of the metrics."""
     raw: str | None = None
     """The whole prompt as plain text, for a model without a chat template."""
+    schema: Mapping[str, Any] | None = None
+    """JSON schema of the reply, for a model that can be held to one; the text asks for the same form."""
+
+
+Effort = Literal["low", "medium", "high"]
 
 
 @dataclass(frozen=True)
@@ -192,6 +197,8 @@ class Sampling:
     seed: int = 0
     stop: tuple[str, ...] = ()
     """Texts that end the reply; they are not part of it."""
+    effort: Effort | None = None
+    """How long a reasoning model is to think; None leaves it to the model."""
 
 
 @dataclass(frozen=True)
@@ -298,6 +305,8 @@ class Capabilities(NamedTuple):
     """Mean hidden states and scoring of given text."""
     statistics: bool
     embeddings: bool
+    effort: bool = False
+    """Whether it can be told how long to think."""
 
 
 class ModelDefaults(NamedTuple):

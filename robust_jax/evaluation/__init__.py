@@ -6,8 +6,21 @@ from robust_jax.evaluation.examiner import (
     INPUT_STATISTICS,
     OUTPUT_STATISTICS,
     Answers,
+    Exam,
     Examiner,
     Question,
 )
+from robust_jax.evaluation.templates import TemplateExam, TemplateQuestion
 
-__all__ = ["EMBEDDING", "HIDDEN", "INPUT_STATISTICS", "OUTPUT_STATISTICS", "Answers", "Examiner", "Question"]
+__all__ = [
+    "EMBEDDING",
+    "HIDDEN",
+    "INPUT_STATISTICS",
+    "OUTPUT_STATISTICS",
+    "Answers",
+    "Exam",
+    "Examiner",
+    "Question",
+    "TemplateExam",
+    "TemplateQuestion",
+]

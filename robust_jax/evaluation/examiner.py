@@ -1,17 +1,15 @@
-"""Puts variations to a model, grades the replies, and keeps both, so that nothing finished is ever asked twice."""
+"""Puts questions to a model, grades the replies, and keeps both, so that nothing finished is ever asked twice."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
 
-from robust_jax.problems.grading import ExtractionMode, format_number, grade
-from robust_jax.problems.prompts import build_prompt
 from robust_jax.randomness import derived_seed
 from robust_jax.runs import Key, RunDirectory
-from robust_jax.types import FeatureRequest, Model, Prompt, Response, Sample, Sampling, Suite, Variation
+from robust_jax.types import FeatureRequest, Model, Prompt, Response, Sample, Sampling
 
 HIDDEN, EMBEDDING, OUTPUT_STATISTICS, INPUT_STATISTICS = "hidden", "embedding", "output_statistics", "input_statistics"
 """Names of the kept features: [C, l, D], [C, D], [C, 3] and [C, 3]."""
@@ -20,17 +18,27 @@ NOTHING = Prompt(messages=(), raw="")
 """Puts a bare text behind a BOS alone: how the input span is scored."""
 
 
-@dataclass(frozen=True)
-class Question:
+@runtime_checkable
+class Question(Protocol):
     """One attempt that is to be made."""
 
-    arm: str
-    variation: Variation
-    attempt: int = 0
-
     @property
-    def key(self) -> Key:
-        return (self.arm, self.variation.template, self.variation.key, self.attempt)
+    def key(self) -> Key: ...
+
+
+Q = TypeVar("Q", bound=Question)
+Q_contra = TypeVar("Q_contra", bound=Question, contravariant=True)
+
+
+@runtime_checkable
+class Exam(Protocol[Q_contra]):
+    """What is asked about: how a question is put, and what a reply to it is worth."""
+
+    def prompt(self, question: Q_contra) -> Prompt:
+        """What the model is asked."""
+
+    def sample(self, question: Q_contra, response: Response) -> Sample:
+        """The graded attempt."""
 
 
 class Answers(NamedTuple):
@@ -41,13 +49,12 @@ class Answers(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Examiner:
-    """Asks one model about one suite and keeps what it answers in a run directory."""
+class Examiner(Generic[Q]):
+    """Puts the questions of one exam to one model and keeps what it answers in a run directory."""
 
     model: Model
-    suite: Suite
+    exam: Exam[Q]
     run: RunDirectory
-    shots: int
     sampling: Sampling
     seed: int
     layers: tuple[int, ...] = ()
@@ -56,13 +63,10 @@ class Examiner:
     """Whether token statistics of the replies are kept."""
     input_statistics: bool = False
     """Whether token statistics of the problems are kept; costs a forward pass over every problem."""
-    extract: ExtractionMode = "standard"
+    embeddings: bool = True
+    """Whether mean input embeddings of the problems are kept, where the model has them."""
 
-    def prompt(self, variation: Variation) -> Prompt:
-        """What the model is asked."""
-        return build_prompt(self.suite, variation.text, shots=self.shots)
-
-    def ask(self, block: str, questions: Sequence[Question], on_reply: Callable[[int], None] | None = None) -> Answers:
+    def ask(self, block: str, questions: Sequence[Q], on_reply: Callable[[int], None] | None = None) -> Answers:
         """Graded replies to all questions, in order, from the run directory if the whole block is kept there.
 
         A block is answered whole or not at all: batches, and so the last bits of every float, are then the same
@@ -83,42 +87,25 @@ class Examiner:
             if on_reply:
                 on_reply(len(keys))
             return Answers(samples, dict(self.run.features.gather(keys)) if self._keeps_features else {})
-        prompts = [self.prompt(question.variation) for question in questions]
+        prompts = [self.exam.prompt(question) for question in questions]
         responses = self._respond(block, prompts, on_reply)
-        samples = [self._sample(*pair) for pair in zip(questions, responses, strict=True)]
+        samples = [self.exam.sample(*pair) for pair in zip(questions, responses, strict=True)]
         features = self._features(prompts, responses)
         self.run.commit(block, samples, features)
         return Answers(samples, features)
 
     @property
     def _keeps_features(self) -> bool:
-        return bool(self.layers) or self.statistics or self.model.capabilities.embeddings
+        return bool(self.layers) or self.statistics or self._keeps_embeddings
+
+    @property
+    def _keeps_embeddings(self) -> bool:
+        return self.embeddings and self.model.capabilities.embeddings
 
     def _respond(self, block: str, prompts: Sequence[Prompt], on_reply: Callable[[int], None] | None) -> list[Response]:
         sampling = replace(self.sampling, seed=derived_seed(self.seed, "sampling", block))
         features = FeatureRequest(self.layers, self.statistics)
         return self.model.respond(prompts, sampling, features, (lambda index: on_reply(1)) if on_reply else None)
-
-    def _sample(self, question: Question, response: Response) -> Sample:
-        variation = question.variation
-        result = grade(response, variation.answer, self.suite.grading, self.extract)
-        return Sample(
-            arm=question.arm,
-            item=variation.template,
-            variation=variation.key,
-            attempt=question.attempt,
-            values={name: str(getattr(value, "word", value)) for name, value in variation.values.items()},
-            question=variation.text,
-            gold=format_number(variation.answer),
-            response=response.text,
-            extracted=None if result.value is None else format_number(result.value),
-            rule=result.rule,
-            status=result.status,
-            score=result.score,
-            finish_reason=response.finish_reason,
-            prompt_tokens=response.prompt_tokens,
-            completion_tokens=len(response.token_ids),
-        )
 
     def _features(self, prompts: Sequence[Prompt], responses: Sequence[Response]) -> dict[str, np.ndarray]:
         """A row a reply; NaN where there is none."""
@@ -126,7 +113,7 @@ class Examiner:
         problems = [prompt.problem for prompt in prompts]
         if self.layers:
             arrays[HIDDEN] = _stack([response.hidden for response in responses])
-        if self.model.capabilities.embeddings:
+        if self._keeps_embeddings:
             arrays[EMBEDDING] = self.model.embed(problems).astype(np.float32)
         if self.statistics:
             arrays[OUTPUT_STATISTICS] = _statistics(responses)

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from robust_jax.evaluation import Examiner, Question
+from robust_jax.evaluation import Examiner, TemplateQuestion
 from robust_jax.runs import Progress
 from robust_jax.types import Point, Template
 
@@ -12,7 +12,11 @@ BLOCK = 128
 
 
 def ask_in_blocks(
-    examiner: Examiner, arm: str, title: str, wanted: Sequence[tuple[Template, Sequence[Point]]], attempts: int = 1
+    examiner: Examiner[TemplateQuestion],
+    arm: str,
+    title: str,
+    wanted: Sequence[tuple[Template, Sequence[Point]]],
+    attempts: int = 1,
 ) -> None:
     """Have the given fillings of every template answered, `attempts` times each; all templates share the batches.
 
@@ -26,7 +30,7 @@ def ask_in_blocks(
     with Progress(title, sum(counts) * attempts) as progress:
         for number in range(math.ceil(max(counts) / BLOCK)):
             questions = [
-                Question(arm, template.fill(point), attempt)
+                TemplateQuestion(arm, template.fill(point), attempt)
                 for template, points in wanted
                 for point in points[number * BLOCK : (number + 1) * BLOCK]
                 for attempt in range(attempts)

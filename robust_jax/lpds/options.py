@@ -6,12 +6,12 @@ from typing import Literal
 from robust_jax.difficulty import ReferencePolicy, Shrinkage, metric
 from robust_jax.errors import InputError
 from robust_jax.problems import ExtractionMode
-from robust_jax.runs import RunOptions
+from robust_jax.runs import SuiteOptions, check_least
 from robust_jax.search import BeamConfig
 
 
 @dataclass(frozen=True)
-class LpdsOptions(RunOptions):
+class LpdsOptions(SuiteOptions):
     """Options of every LPDS command.
 
     Raises:
@@ -34,8 +34,7 @@ class LpdsOptions(RunOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in ("reference_count", "reference_attempts"):
-            if getattr(self, name) < 1:
-                raise InputError(f"--{name.replace('_', '-')} must be at least 1, not {getattr(self, name)}")
+            check_least(name, getattr(self, name), 1)
 
 
 @dataclass(frozen=True)
@@ -47,8 +46,7 @@ class MeasureOptions(LpdsOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.variations < 1:
-            raise InputError(f"--variations must be at least 1, not {self.variations}")
+        check_least("variations", self.variations, 1)
 
 
 @dataclass(frozen=True)
@@ -77,8 +75,7 @@ class SearchOptions(LpdsOptions):
         if metric(self.difficulty).needs & {"input_statistics"}:
             raise InputError(f"--difficulty {self.difficulty}: the search records no statistics of problems; try MD_H")
         self.beam  # noqa: B018 — checks itself
-        if self.budget is not None and self.budget < 1:
-            raise InputError(f"--budget must be at least 1, not {self.budget}")
+        check_least("budget", self.budget, 1)
         if self.attempts != 1:
             raise InputError("lpds search scores every variation by one reply: leave --attempts at 1")
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from robust_jax.difficulty import select_references
-from robust_jax.evaluation import Question
+from robust_jax.evaluation import TemplateQuestion
 from robust_jax.lpds import arms
 from robust_jax.lpds.features import by_item, reference_set
 from robust_jax.lpds.options import LpdsOptions
@@ -53,7 +53,9 @@ def gather_references(session: Session) -> dict[str, ReferenceSet]:
     quests = [_Quest(template, _points(template, options)) for template in session.suite.templates]
     number = 0
     while questions := [
-        Question(arms.REFERENCE, quest.template.fill(point)) for quest in quests for point in quest.next_points(wanted)
+        TemplateQuestion(arms.REFERENCE, quest.template.fill(point))
+        for quest in quests
+        for point in quest.next_points(wanted)
     ]:
         with Progress(f"references, round {number + 1}", len(questions)) as progress:
             answers = session.examiner.ask(f"{arms.REFERENCE}-{number:03d}", questions, progress.advance)

@@ -14,7 +14,7 @@ from jaxtyping import Float
 
 from robust_jax.difficulty import Observations, References, metric
 from robust_jax.errors import RunError
-from robust_jax.evaluation import Answers, Question
+from robust_jax.evaluation import Answers, TemplateQuestion
 from robust_jax.lpds import arms
 from robust_jax.lpds.blocks import ask_in_blocks
 from robust_jax.lpds.features import answers_by_item, kept_observations, observations, reference_set
@@ -153,7 +153,7 @@ def _template_search(
 def _ask_base(session: Session, searches: Sequence[TemplateSearch]) -> None:
     """The original problems, for templates that have one."""
     questions = [
-        Question(arms.BASE, search.template.fill(search.template.base))
+        TemplateQuestion(arms.BASE, search.template.fill(search.template.base))
         for search in searches
         if search.template.base is not None
     ]
@@ -168,7 +168,7 @@ def _search(session: Session, options: SearchOptions, searches: Sequence[Templat
         while True:
             proposals = {search.template.id: search.search.propose() for search in searches}
             questions = [
-                Question(arms.BEAM, search.space.ask(candidate.point))
+                TemplateQuestion(arms.BEAM, search.space.ask(candidate.point))
                 for search in searches
                 for candidate in proposals[search.template.id]
             ]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from robust_jax.difficulty import metric, metric_names
 from robust_jax.errors import InputError
-from robust_jax.evaluation import Examiner
+from robust_jax.evaluation import Examiner, TemplateExam, TemplateQuestion
 from robust_jax.lpds.options import LpdsOptions
 from robust_jax.models import load_model
 from robust_jax.problems import STOP, load_suite
@@ -25,7 +25,7 @@ class Session:
     options: LpdsOptions
     suite: Suite
     model: Model
-    examiner: Examiner
+    examiner: Examiner[TemplateQuestion]
     run: RunDirectory
 
 
@@ -74,14 +74,12 @@ def open_session(options: LpdsOptions, command: str, metrics: tuple[str, ...]) -
     with RunDirectory(Path(options.out), settings, {"command": command, **_record(resolved)}) as run:
         examiner = Examiner(
             model=model,
-            suite=suite,
+            exam=TemplateExam(suite, shots, options.extract),
             run=run,
-            shots=shots,
             sampling=Sampling(max_tokens=max_tokens, temperature=options.temperature, stop=STOP),
             seed=options.seed,
             layers=(layer,) if layer else (),
             statistics=model.capabilities.statistics,
-            extract=options.extract,
         )
         yield Session(resolved, suite, model, examiner, run)
 

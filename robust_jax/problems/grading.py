@@ -234,7 +234,7 @@ _NEXT_QUESTION = re.compile(
 )
 
 
-def _without_thinking(text: str) -> tuple[str, bool]:
+def without_thinking(text: str) -> tuple[str, bool]:
     """The text outside `<think>` blocks, and whether the last one stays open. The prompt may have opened the first."""
     *closed, rest = text.split("</think>")
     shown = [part.partition("<think>")[0] if i or "<think>" in part else "" for i, part in enumerate(closed)]
@@ -327,7 +327,7 @@ def extract(response: str, mode: ExtractionMode = "standard") -> Extraction:
     of the reply. The first three read the first number behind their marker, or the result if an equation stands there.
     Sub- and superscripts are never answers, and neither are digits that are part of a name such as CO2.
     """
-    shown, unclosed = _without_thinking(response)
+    shown, unclosed = without_thinking(response)
     if unclosed:
         return Extraction(unclosed_thinking=True)
     answer = _without_run_on(shown)
@@ -347,6 +347,11 @@ _REFUSAL = re.compile(
     re.IGNORECASE,
 )
 _LONGEST_REFUSAL = 400
+
+
+def is_refusal(shown: str) -> bool:
+    """Whether a reply without an answer says, in a few words, that it cannot or will not answer."""
+    return len(shown) <= _LONGEST_REFUSAL and bool(_REFUSAL.search(shown))
 
 
 def _without_unfinished(text: str) -> str:
@@ -378,9 +383,7 @@ def grade(response: Response, gold: Number, grading: Grading, mode: ExtractionMo
     if found.unclosed_thinking:
         return Grade("truncated", 0.0)
     if found.value is None:
-        shown = _without_thinking(text)[0]
-        refused = len(shown) <= _LONGEST_REFUSAL and _REFUSAL.search(shown)
-        return Grade("refused" if refused else "unparsed", 0.0)
+        return Grade("refused" if is_refusal(without_thinking(text)[0]) else "unparsed", 0.0)
     error = abs(Fraction(found.value - gold))
     right = error <= grading.absolute + grading.relative * abs(Fraction(gold))
     return Grade("ok", float(right), found.value, found.rule)

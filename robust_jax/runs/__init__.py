@@ -3,7 +3,7 @@
 from robust_jax.runs.command_line import parse
 from robust_jax.runs.directory import CONFIG_FILE, FEATURES_FOLDER, RESULTS_FILE, RunDirectory, read_config
 from robust_jax.runs.features import FeatureStore
-from robust_jax.runs.options import NEUTRAL, RunOptions, fingerprint, flag, plain
+from robust_jax.runs.options import NEUTRAL, RunOptions, SuiteOptions, check_least, fingerprint, flag, plain
 from robust_jax.runs.progress import Progress
 from robust_jax.runs.results import read_results, write_results
 from robust_jax.runs.samples import Key, SampleStore, sample_key
@@ -21,6 +21,8 @@ __all__ = [
     "RunDirectory",
     "RunOptions",
     "SampleStore",
+    "SuiteOptions",
+    "check_least",
     "fingerprint",
     "flag",
     "json_text",

@@ -26,16 +26,12 @@ class RunOptions:
 
     model: str = "builtin:tiny"
     """Who answers: builtin:tiny, or the directory of a Hugging Face checkpoint."""
-    suite: str = "grade_school"
-    """What is asked: the name of a bundled suite, or a YAML file of templates."""
-    shots: int | None = None
-    """Worked examples shown before each problem; none leaves the number to the model and the suite."""
     out: Path | None = field(default=None, metadata=NEUTRAL)
     """Run directory: made, or resumed where it holds an unfinished run of the same options."""
     seed: int = 0
     """The one seed that every random draw is derived from."""
     limit: int | None = None
-    """Only the first so many templates of the suite; none takes all."""
+    """Only the first so many of what is asked (templates, tasks of each family, problems); none takes all."""
     attempts: int = 1
     """Independent answers to each problem."""
     temperature: float = 0.0
@@ -50,13 +46,38 @@ class RunOptions:
     """Print the prompts, the number of generations and an estimate of tokens; touch no model."""
 
     def __post_init__(self) -> None:
-        at_least = {"shots": 0, "limit": 1, "attempts": 1, "max_tokens": 1, "batch_size": 1}
-        for name, least in at_least.items():
-            number = getattr(self, name)
-            if number is not None and number < least:
-                raise InputError(f"{flag(name)} must be at least {least}, not {number}")
+        for name in ("limit", "attempts", "max_tokens", "batch_size"):
+            check_least(name, getattr(self, name), 1)
         if not (math.isfinite(self.temperature) and self.temperature >= 0):
             raise InputError(f"--temperature must be a finite number from 0, not {self.temperature}")
+
+
+@dataclass(frozen=True)
+class SuiteOptions(RunOptions):
+    """Options of every command that asks about a suite of templates.
+
+    Raises:
+        InputError: a number is out of its range.
+    """
+
+    suite: str = "grade_school"
+    """What is asked: the name of a bundled suite, or a YAML file of templates."""
+    shots: int | None = None
+    """Worked examples shown before each problem; none leaves the number to the model and the suite."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_least("shots", self.shots, 0)
+
+
+def check_least(name: str, number: int | None, least: int) -> None:
+    """Refuse an option, given by its field, whose number is too small; None leaves the choice to someone else.
+
+    Raises:
+        InputError: it is.
+    """
+    if number is not None and number < least:
+        raise InputError(f"{flag(name)} must be at least {least}, not {number}")
 
 
 def flag(name: str) -> str:

@@ -7,7 +7,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from robust_jax.evaluation import EMBEDDING, HIDDEN, INPUT_STATISTICS, OUTPUT_STATISTICS, Examiner, Question
+from robust_jax.evaluation import (
+    EMBEDDING,
+    HIDDEN,
+    INPUT_STATISTICS,
+    OUTPUT_STATISTICS,
+    Examiner,
+    TemplateExam,
+    TemplateQuestion,
+)
 from robust_jax.lpds.references import template_space
 from robust_jax.problems import load_suite
 from robust_jax.runs import RunDirectory
@@ -28,20 +36,21 @@ class Scripted(Fragile):
 
 
 @pytest.fixture
-def examiner(tmp_path: Path) -> Examiner:
+def examiner(tmp_path: Path) -> Examiner[TemplateQuestion]:
     path = tmp_path / "adding.yaml"
     path.write_text(SUITE)
     run = RunDirectory(tmp_path / "run", {}, {})
-    return Examiner(Fragile(), load_suite(str(path)), run, 0, Sampling(max_tokens=9), 0, (1, 2), input_statistics=True)
+    exam = TemplateExam(load_suite(str(path)), shots=0)
+    return Examiner(Fragile(), exam, run, Sampling(max_tokens=9), 0, (1, 2), input_statistics=True)
 
 
-def questions(examiner: Examiner, count: int, arm: str = "measure") -> list[Question]:
-    template = examiner.suite.templates[1]
+def questions(examiner: Examiner[TemplateQuestion], count: int, arm: str = "measure") -> list[TemplateQuestion]:
+    template = examiner.exam.suite.templates[1]
     points = random_points(template_space(template), count, seed=0, name="test")
-    return [Question(arm, template.fill(point)) for point in points]
+    return [TemplateQuestion(arm, template.fill(point)) for point in points]
 
 
-def test_a_block_is_read_back_as_it_was_answered(examiner: Examiner) -> None:
+def test_a_block_is_read_back_as_it_was_answered(examiner: Examiner[TemplateQuestion]) -> None:
     asked = questions(examiner, 7)
     first = examiner.ask("block", asked)
     assert examiner.model.asked == 7
@@ -54,21 +63,21 @@ def test_a_block_is_read_back_as_it_was_answered(examiner: Examiner) -> None:
         np.testing.assert_array_equal(again.features[name], array)
 
 
-def test_a_block_with_anything_missing_is_answered_whole(examiner: Examiner) -> None:
+def test_a_block_with_anything_missing_is_answered_whole(examiner: Examiner[TemplateQuestion]) -> None:
     asked = questions(examiner, 7)
     examiner.ask("block", asked[:3])
     examiner.ask("block", asked)
     assert examiner.model.asked == 10
 
 
-def test_progress_counts_every_reply_once_asked_or_kept(examiner: Examiner) -> None:
+def test_progress_counts_every_reply_once_asked_or_kept(examiner: Examiner[TemplateQuestion]) -> None:
     for _ in range(2):
         steps: list[int] = []
         examiner.ask("block", questions(examiner, 5), steps.append)
         assert sum(steps) == 5
 
 
-def test_right_and_wrong_follow_from_the_exact_answer(examiner: Examiner) -> None:
+def test_right_and_wrong_follow_from_the_exact_answer(examiner: Examiner[TemplateQuestion]) -> None:
     for sample in examiner.ask("block", questions(examiner, 40)).samples:
         a, b = Fragile.numbers(sample.question)
         assert sample.is_correct == (a * b <= 1800)
@@ -86,12 +95,23 @@ def test_right_and_wrong_follow_from_the_exact_answer(examiner: Examiner) -> Non
         (Response("", hidden=None), "unparsed"),
     ],
 )
-def test_a_reply_without_an_answer_keeps_its_status(examiner: Examiner, reply: Response, status: str) -> None:
+def test_a_reply_without_an_answer_keeps_its_status(
+    examiner: Examiner[TemplateQuestion], reply: Response, status: str
+) -> None:
     (sample,) = replace(examiner, model=Scripted([reply])).ask("block", questions(examiner, 1)).samples
     assert sample.status == status
     assert sample.score == 0
     assert sample.counts == (status not in ("error", "skipped"))
 
 
-def test_no_questions_no_answers(examiner: Examiner) -> None:
+def test_nothing_but_text_is_kept_where_nothing_else_is_wanted(examiner: Examiner[TemplateQuestion]) -> None:
+    texts_only = replace(examiner, layers=(), statistics=False, input_statistics=False, embeddings=False)
+    asked = questions(examiner, 3)
+    first = texts_only.ask("block", asked)
+    assert first.features == {}
+    assert texts_only.ask("block", asked) == first
+    assert examiner.model.asked == 3
+
+
+def test_no_questions_no_answers(examiner: Examiner[TemplateQuestion]) -> None:
     assert examiner.ask("block", []) == ([], {})

@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from robust_jax.errors import InputError
-from robust_jax.runs import NEUTRAL, RunOptions, flag, parse
+from robust_jax.runs import NEUTRAL, RunOptions, SuiteOptions, flag, parse
 from tests.runs.making_samples import temporary_folder
 
 
 @dataclass(frozen=True)
-class MeasureOptions(RunOptions):
+class MeasureOptions(SuiteOptions):
     """Measure how much an answer depends on the surface.
 
     More about it.

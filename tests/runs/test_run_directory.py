@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from robust_jax.errors import InputError
-from robust_jax.runs import RunDirectory, RunOptions, fingerprint, plain, read_config, sample_key
+from robust_jax.runs import RunDirectory, RunOptions, SuiteOptions, fingerprint, plain, read_config, sample_key
 from tests.runs.making_samples import sample, temporary_folder
 
 FINGERPRINT = {"model": "builtin:tiny", "seed": 0, "shots": None}
@@ -40,7 +40,7 @@ def test_a_new_run_records_what_it_was_made_with(tmp_path: Path) -> None:
 
 def test_the_fingerprint_ignores_what_leaves_results_alone() -> None:
     @dataclass(frozen=True)
-    class Options(RunOptions):
+    class Options(SuiteOptions):
         share: Fraction = Fraction(1, 3)
         layers: tuple[int, ...] = (1, 2)
 
