@@ -166,6 +166,18 @@ def search_options() -> type:
     return SearchOptions
 
 
+def transform(options: object) -> None:
+    from robust_jax.rrb.transform import transform
+
+    transform(options)  # type: ignore[arg-type]
+
+
+def transform_options() -> type:
+    from robust_jax.rrb.transform import TransformOptions
+
+    return TransformOptions
+
+
 @dataclass(frozen=True)
 class Command:
     """One command: what it is called by, what it does, and the options it takes."""
@@ -183,6 +195,7 @@ COMMANDS = (
     Command(("templates", "check"), "validate every template of a suite", lambda: CheckOptions, check_templates),
     Command(("lpds", "measure"), "see which metric predicts failure (LPDS, Section 3)", measure_options, measure),
     Command(("lpds", "search"), "find the variations that break a model (LPDS, Section 4)", search_options, search),
+    Command(("rrb", "transform"), "write rewritten problems, without a model", transform_options, transform),
     Command(("report",), "redraw the figures of finished runs, without a model", lambda: ReportOptions, report),
     Command(("models", "list"), "what can be loaded", lambda: ListModelsOptions, list_models),
     Command(("models", "check"), "load a model, print its shape and a reply", lambda: ModelOptions, check_model),
