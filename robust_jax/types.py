@@ -342,11 +342,15 @@ class Model(Protocol):
     def respond(
         self,
         prompts: Sequence[Prompt],
-        sampling: Sampling,
+        sampling: Sampling | Sequence[Sampling],
         features: FeatureRequest = FeatureRequest(),
         on_reply: Callable[[int], None] | None = None,
     ) -> list[Response]:
-        """A reply to every prompt, in order; `on_reply` is told a prompt's index once its reply is complete."""
+        """A reply to every prompt, in order; `on_reply` is told a prompt's index once its reply is complete.
+
+        `sampling` is for all prompts or one for each. A prompt that is given several times gets as many replies, drawn
+        independently; a reply depends on its prompt, its sampling and which of the replies to it this is, alone.
+        """
 
     def score(
         self, prompts: Sequence[Prompt], continuations: Sequence[str], features: FeatureRequest = FeatureRequest()

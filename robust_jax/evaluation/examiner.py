@@ -88,7 +88,7 @@ class Examiner(Generic[Q]):
                 on_reply(len(keys))
             return Answers(samples, dict(self.run.features.gather(keys)) if self._keeps_features else {})
         prompts = [self.exam.prompt(question) for question in questions]
-        responses = self._respond(block, prompts, on_reply)
+        responses = self._respond(questions, prompts, on_reply)
         samples = [self.exam.sample(*pair) for pair in zip(questions, responses, strict=True)]
         features = self._features(prompts, responses)
         self.run.commit(block, samples, features)
@@ -102,10 +102,15 @@ class Examiner(Generic[Q]):
     def _keeps_embeddings(self) -> bool:
         return self.embeddings and self.model.capabilities.embeddings
 
-    def _respond(self, block: str, prompts: Sequence[Prompt], on_reply: Callable[[int], None] | None) -> list[Response]:
-        sampling = replace(self.sampling, seed=derived_seed(self.seed, "sampling", block))
+    def _respond(
+        self, questions: Sequence[Q], prompts: Sequence[Prompt], on_reply: Callable[[int], None] | None
+    ) -> list[Response]:
+        # A seed belongs to an attempt, so that no reply depends on what is asked beside it.
+        samplings = [
+            replace(self.sampling, seed=derived_seed(self.seed, "sampling", *question.key)) for question in questions
+        ]
         features = FeatureRequest(self.layers, self.statistics)
-        return self.model.respond(prompts, sampling, features, (lambda index: on_reply(1)) if on_reply else None)
+        return self.model.respond(prompts, samplings, features, (lambda index: on_reply(1)) if on_reply else None)
 
     def _features(self, prompts: Sequence[Prompt], responses: Sequence[Response]) -> dict[str, np.ndarray]:
         """A row a reply; NaN where there is none."""

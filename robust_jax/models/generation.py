@@ -1,67 +1,47 @@
 """Batched generation that records features of the replies while they are written.
 
-A fixed number of rows decodes in chunks of steps; rows that have finished are refilled with waiting prompts, so one
-long reply never holds a batch. The token prefix that all prompts share is computed once and never copied to the rows.
-Shapes come from a few buckets, so the number of compilations does not grow with the work.
+A batch of rows decodes in chunks of steps; between chunks the host looks at the rows, refills those that have finished
+with waiting prompts, and once none wait gathers the unfinished rows into a smaller batch, so that one long reply never
+holds a whole batch. The token prefix that all prompts share is read once and never copied to the rows, and replies to
+equal prompts share the reading of the rest. Shapes come from a few sizes, so the number of compilations does not grow
+with the work.
 """
 
 import math
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import takewhile
-from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, UInt32
+from jaxtyping import Float
 
-from robust_jax.models.decoder import Context, Decoder, KeyValues, Prefix, empty_cache
-from robust_jax.models.sampling import next_tokens
-from robust_jax.models.token_statistics import token_statistics
+from robust_jax.models.decoder import Decoder, Prefix
+from robust_jax.models.decoding import (
+    NewPrompts,
+    Rows,
+    decode_chunk,
+    empty_rows,
+    keep_states,
+    read_prefix,
+    read_prompts,
+    take_rows,
+)
+from robust_jax.models.sampling import Draws, draw_kind, row_seed
 from robust_jax.types import FeatureRequest, Sampling
 
-CHUNK = 16
-"""Decoding steps between two looks at the rows by the host."""
 SLOT_MULTIPLE = 32
 """Caches come in multiples of so many slots: attention pays for every slot, filled or not."""
 SMALLEST_PREFIX = 16
 """A shorter shared prefix costs more in dispatch than it saves."""
+SMALLEST_BATCH = 8
+SHRINK = 4
+"""A batch is this many times smaller than the next larger one."""
 
-StopCheck = Callable[[list[int]], int | None]
-"""Given a reply's tokens so far: how many of them stand before a stop text, or None if there is none."""
-
-
-class Rows(NamedTuple):
-    """The rows being decoded."""
-
-    cache: list[KeyValues]
-    token: Int[Array, " B"]
-    """The next token to feed: chosen, not yet seen by the model."""
-    statistics: Float[Array, "B 3"]
-    """Statistics of that token."""
-    filled: Int[Array, " B"]
-    """Slots in use."""
-    written: Int[Array, " B"]
-    """Reply tokens fed so far."""
-    limit: Int[Array, " B"]
-    """Reply tokens allowed."""
-    active: Bool[Array, " B"]
-    """False once the chosen token is a stop token or the limit is reached."""
-    stopped: Bool[Array, " B"]
-    """Whether it was a stop token."""
-    seeds: UInt32[Array, " B"]
-
-
-class Chunk(NamedTuple):
-    """What one chunk of steps wrote, for the host to look at; only the first `steps` of its c lines are filled."""
-
-    tokens: Int[Array, "c B"]
-    is_written: Bool[Array, "c B"]
-    statistics: Float[Array, "c B 3"]
-    states: Float[Array, "c l B D"]
+StopCheck = Callable[[int, list[int]], int | None]
+"""Given a prompt's index and its reply's tokens so far: how many of them stand before a stop text, or None."""
 
 
 @dataclass
@@ -86,6 +66,14 @@ def bucket(size: int, smallest: int = 16) -> int:
     return power
 
 
+def batch_for(count: int, largest: int) -> int:
+    """The least of largest · {1, 1/4, 1/16 …}, but not under eight, that holds `count`; the largest if none does."""
+    size = largest
+    while size // SHRINK >= max(count, SMALLEST_BATCH):
+        size //= SHRINK
+    return size
+
+
 def shared_prefix(prompts: Sequence[Sequence[int]]) -> int:
     """How many leading tokens all prompts share, leaving each at least one of its own."""
     shortest, longest = min(map(list, prompts)), max(map(list, prompts))
@@ -103,7 +91,7 @@ class Generator:
     def __call__(
         self,
         prompts: Sequence[Sequence[int]],
-        sampling: Sampling,
+        samplings: Sequence[Sampling],
         features: FeatureRequest,
         find_stop: StopCheck | None = None,
         on_reply: Callable[[int], None] = lambda index: None,
@@ -111,248 +99,184 @@ class Generator:
         """Reply to every prompt, in order.
 
         Args:
-            prompts: token ids; each at least one token and, with `sampling.max_tokens`, within the context.
+            prompts: token ids; each at least one token and, with its `max_tokens`, within the context. Equal prompts
+                get replies that are drawn independently.
+            samplings: how each reply is drawn.
             find_stop: looks for stop texts after every chunk.
             on_reply: told a prompt's index when its reply is complete.
         """
         if not prompts:
             return []
-        config = self.decoder.config
-        dtype = self.decoder.embed_tokens.dtype
+        work = _Work(self, prompts, samplings, features, find_stop, on_reply)
+        while work.is_unfinished:
+            work.shrink()
+            work.refill()
+            work.decode()
+        return work.replies
+
+
+class _Work:
+    """One call of a generator: the batch, whose replies its rows are writing, and the prompts that wait."""
+
+    def __init__(
+        self,
+        generator: Generator,
+        prompts: Sequence[Sequence[int]],
+        samplings: Sequence[Sampling],
+        features: FeatureRequest,
+        find_stop: StopCheck | None,
+        on_reply: Callable[[int], None],
+    ):
+        self.decoder, self.features = generator.decoder, features
+        self.find_stop, self.on_reply = find_stop, on_reply
         common = shared_prefix(prompts)
-        if common < SMALLEST_PREFIX:
-            common = 0
-        prefix = None
-        if common:
-            padded = np.zeros((1, bucket(common)), np.int32)
-            padded[0, :common] = prompts[0][:common]
-            prefix = Prefix(_read_prefix(self.decoder, padded), jnp.int32(common))
-
-        # Longest first, so that the last rows to finish are short ones.
-        waiting = deque(sorted(range(len(prompts)), key=lambda index: -len(prompts[index])))
-        longest = len(prompts[waiting[0]]) - common
-        slots = SLOT_MULTIPLE * math.ceil((bucket(longest) + sampling.max_tokens) / SLOT_MULTIPLE)
-        batch = min(self.batch_size, bucket(len(prompts), 8))
-        refill = max(1, batch // 4)
-
-        rows = Rows(
-            cache=empty_cache(config, batch, slots, dtype),
-            token=jnp.zeros(batch, jnp.int32),
-            statistics=jnp.zeros((batch, 3)),
-            filled=jnp.zeros(batch, jnp.int32),
-            written=jnp.zeros(batch, jnp.int32),
-            limit=jnp.zeros(batch, jnp.int32),
-            active=jnp.zeros(batch, bool),
-            stopped=jnp.zeros(batch, bool),
-            seeds=jnp.zeros(batch, jnp.uint32),
+        common = common if common >= SMALLEST_PREFIX else 0
+        self.prefix = self._read_prefix(prompts[0][:common]) if common else None
+        self.prompts = [tuple(prompt[common:]) for prompt in prompts]
+        self.samplings, self.seeds = samplings, _row_seeds(prompts, samplings)
+        self.kind = draw_kind(samplings)
+        # Longest first, so that the last rows to finish are short ones; equal prompts together, to be read once.
+        self.waiting = deque(
+            sorted(range(len(prompts)), key=lambda index: (-len(self.prompts[index]), self.prompts[index]))
         )
-        sums = jnp.zeros((len(features.layers), batch, config.hidden_size), jnp.float32)
-        replies = [Reply() for _ in prompts]
-        owner: list[int | None] = [None] * batch
-        active = np.zeros(batch, bool)
+        self.replies = [Reply() for _ in prompts]
 
-        while waiting or active.any():
-            free = [row for row in range(batch) if owner[row] is None]
-            while waiting and (len(free) >= refill or not active.any()) and free:
-                chosen = [waiting.popleft() for _ in range(min(refill, len(free), len(waiting)))]
-                places, free = free[: len(chosen)], free[len(chosen) :]
-                for row, number in zip(places, chosen, strict=True):
-                    owner[row] = number
-                    active[row] = True
-                arrays = _pad_prompts([prompts[index][common:] for index in chosen], chosen, places, refill, batch)
-                rows, sums = _prefill(
-                    self.decoder,
-                    rows,
-                    sums,
-                    prefix,
-                    *arrays,
-                    sampling,
-                    features.statistics,
-                    config.eos_token_ids,
-                )
-            # With prompts waiting, stop early once enough rows are free to be refilled.
-            enough = jnp.int32(batch - refill if waiting else 0)
-            rows, chunk = _decode_chunk(self.decoder, rows, prefix, enough, sampling, features, config.eos_token_ids)
-            tokens, is_written, statistics = jax.device_get((chunk.tokens, chunk.is_written, chunk.statistics))
-            active, stopped = (np.array(x) for x in jax.device_get((rows.active, rows.stopped)))
-            kept = is_written.copy()
-            halted = np.zeros(batch, bool)
-            for row in range(batch):
-                index = owner[row]
-                if index is None:
-                    continue
-                reply = replies[index]
-                before = len(reply.token_ids)
-                reply.token_ids.extend(tokens[is_written[:, row], row].tolist())
-                reply.stopped = bool(stopped[row])
-                end = find_stop(reply.token_ids) if find_stop else None
-                if end is not None:
-                    del reply.token_ids[end:]
-                    reply.stopped = True
-                    kept[max(0, end - before) :, row] = False
-                    halted[row] = active[row]
-                    active[row] = False
-                reply.statistics_sum += statistics[kept[:, row], row].sum(axis=0, dtype=np.float64)
-            if halted.any():
-                rows = rows._replace(active=jnp.asarray(active))
-            if features.layers:
-                sums = _add_states(sums, chunk.states, kept)
-            finished = [row for row in range(batch) if owner[row] is not None and not active[row]]
-            if finished and features.layers:
-                host_sums = np.asarray(sums)
-            for row in finished:
-                done = owner[row]
-                assert done is not None
-                if features.layers:
-                    replies[done].hidden_sum = host_sums[:, row]
-                owner[row] = None
-                on_reply(done)
-        return replies
+        longest = bucket(len(self.prompts[self.waiting[0]]))
+        room = longest + max(sampling.max_tokens for sampling in samplings)
+        slots = SLOT_MULTIPLE * math.ceil(room / SLOT_MULTIPLE)
+        batch = batch_for(len(prompts), generator.batch_size)
+        dtype = self.decoder.embed_tokens.dtype
+        self.rows: Rows = empty_rows(self.decoder.config, batch, slots, len(features.layers), dtype)
+        self.owner: list[int | None] = [None] * batch
+        """Whose reply each row is writing."""
 
+    @property
+    def is_unfinished(self) -> bool:
+        return bool(self.waiting) or any(index is not None for index in self.owner)
 
-def _pad_prompts(
-    prompts: Sequence[Sequence[int]], indices: Sequence[int], places: Sequence[int], count: int, batch: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Right-padded tokens, lengths, rows to fill (`batch`, which is dropped, for padding) and prompt numbers."""
-    tokens = np.zeros((count, bucket(max(map(len, prompts)))), np.int32)
-    lengths, rows, numbers = np.ones(count, np.int32), np.full(count, batch, np.int32), np.zeros(count, np.uint32)
-    for line, (prompt, index, row) in enumerate(zip(prompts, indices, places, strict=True)):
-        tokens[line, : len(prompt)] = prompt
-        lengths[line], rows[line], numbers[line] = len(prompt), row, index
-    return tokens, lengths, rows, numbers
+    @property
+    def batch(self) -> int:
+        return len(self.owner)
 
+    @property
+    def refill_size(self) -> int:
+        """How many rows are refilled together."""
+        return max(1, self.batch // 4)
 
-@jax.jit
-def _read_prefix(decoder: Decoder, tokens: Int[Array, "1 P"]) -> list[KeyValues]:
-    """Keys and values of the shared prefix; padded slots hold garbage that the prefix length masks."""
-    positions = jnp.arange(tokens.shape[1])[None]
-    return [KeyValues(layer.keys[0], layer.values[0]) for layer in decoder(tokens, positions).cache]
+    def shrink(self) -> None:
+        """Gather the unfinished rows into a smaller batch if they fit into one and nothing waits."""
+        writing = [row for row, index in enumerate(self.owner) if index is not None]
+        smaller = batch_for(len(writing), self.batch)
+        if self.waiting or smaller == self.batch:
+            return
+        # Rows that have finished fill up the smaller batch and stay inactive.
+        idle = [row for row, index in enumerate(self.owner) if index is None]
+        order = [*writing, *idle][:smaller]
+        self.rows = take_rows(self.rows, np.array(order, np.int32))
+        self.owner = [self.owner[row] for row in order]
 
+    def refill(self) -> None:
+        """Give free rows to waiting prompts, as soon as enough of them are free to make it worth while."""
+        free = [row for row, index in enumerate(self.owner) if index is None]
+        while self.waiting and free and (len(free) >= self.refill_size or len(free) == self.batch):
+            count = min(self.refill_size, len(free), len(self.waiting))
+            places, free = free[:count], free[count:]
+            chosen = [self.waiting.popleft() for _ in places]
+            for row, index in zip(places, chosen, strict=True):
+                self.owner[row] = index
+            self.rows = read_prompts(
+                self.decoder,
+                self.rows,
+                self.prefix,
+                self._new_prompts(chosen, places),
+                statistics=self.features.statistics,
+                kind=self.kind,
+                eos=self.decoder.config.eos_token_ids,
+            )
 
-@partial(jax.jit, static_argnums=(8, 9, 10), donate_argnums=(1, 2))
-def _prefill(
-    decoder: Decoder,
-    rows: Rows,
-    sums: Float[Array, "l B D"],
-    prefix: Prefix | None,
-    tokens: Int[Array, "b T"],
-    lengths: Int[Array, " b"],
-    places: Int[Array, " b"],
-    numbers: UInt32[Array, " b"],
-    sampling: Sampling,
-    statistics: bool,
-    eos: tuple[int, ...],
-) -> tuple[Rows, Float[Array, "l B D"]]:
-    """Read new prompts into rows and choose each one's first token; a place outside the batch is dropped."""
-    count, length = tokens.shape
-    steps = jnp.broadcast_to(jnp.arange(length), (count, length))
-    offset = 0 if prefix is None else prefix.length
-    context = Context(
-        cache=empty_cache(decoder.config, count, length, rows.cache[0].keys.dtype),
-        slots=steps,
-        mask=jnp.broadcast_to(jnp.tril(jnp.ones((length, length), bool)), (count, length, length)),
-        prefix=prefix,
-    )
-    output = decoder(tokens, offset + steps, context)
-    last = jnp.take_along_axis(output.hidden, (lengths - 1)[:, None, None], axis=1)[:, 0]
-    logits = decoder.logits(last)
-    seeds = jnp.uint32(sampling.seed) * jnp.uint32(0x9E3779B1) + numbers
-    chosen = next_tokens(logits, seeds, jnp.zeros(count, jnp.int32), sampling)
-    ends = _is_any(chosen, eos)
-    cache = [
-        KeyValues(
-            old.keys.at[places, :, :, :length].set(new.keys, mode="drop"),
-            old.values.at[places, :, :length].set(new.values, mode="drop"),
+    def decode(self) -> None:
+        """Decode a chunk, and hand over the replies that it completed."""
+        smaller = self.batch // SHRINK
+        enough = self.batch - self.refill_size if self.waiting else smaller if smaller >= SMALLEST_BATCH else 0
+        self.rows, chunk = decode_chunk(
+            self.decoder,
+            self.rows,
+            self.prefix,
+            np.int32(enough),
+            features=self.features,
+            kind=self.kind,
+            eos=self.decoder.config.eos_token_ids,
         )
-        for old, new in zip(rows.cache, output.cache, strict=True)
-    ]
-
-    def put(old: Array, new: Array | int | bool) -> Array:
-        return old.at[places].set(new, mode="drop")
-
-    rows = Rows(
-        cache=cache,
-        token=put(rows.token, chosen),
-        statistics=put(rows.statistics, token_statistics(logits, chosen)) if statistics else rows.statistics,
-        filled=put(rows.filled, lengths),
-        written=put(rows.written, 0),
-        limit=put(rows.limit, sampling.max_tokens),
-        active=put(rows.active, ~ends),
-        stopped=put(rows.stopped, ends),
-        seeds=put(rows.seeds, seeds),
-    )
-    return rows, sums.at[:, places].set(0.0, mode="drop")
-
-
-@partial(jax.jit, static_argnums=(4, 5, 6), donate_argnums=1)
-def _decode_chunk(
-    decoder: Decoder,
-    rows: Rows,
-    prefix: Prefix | None,
-    enough: Int[Array, ""],
-    sampling: Sampling,
-    features: FeatureRequest,
-    eos: tuple[int, ...],
-) -> tuple[Rows, Chunk]:
-    """Up to CHUNK steps; ends early when no more than `enough` rows are active."""
-    batch, slots = rows.cache[0].keys.shape[0], rows.cache[0].keys.shape[-1]
-    offset = 0 if prefix is None else prefix.length
-    chunk = Chunk(
-        tokens=jnp.zeros((CHUNK, batch), jnp.int32),
-        is_written=jnp.zeros((CHUNK, batch), bool),
-        statistics=jnp.zeros((CHUNK, batch, 3)),
-        states=jnp.zeros((CHUNK, len(features.layers), batch, decoder.config.hidden_size), jnp.float32),
-    )
-
-    def unfinished(carry: tuple[Int[Array, ""], Rows, Chunk]) -> Bool[Array, ""]:
-        step, rows, _ = carry
-        return (step < CHUNK) & (jnp.sum(rows.active) > jnp.where(step == 0, 0, enough))
-
-    def advance(carry: tuple[Int[Array, ""], Rows, Chunk]) -> tuple[Int[Array, ""], Rows, Chunk]:
-        step, rows, chunk = carry
-        own_slot = jnp.where(rows.active, rows.filled, slots)
-        context = Context(
-            cache=rows.cache,
-            slots=own_slot[:, None],
-            mask=(jnp.arange(slots) <= rows.filled[:, None])[:, None],
-            prefix=prefix,
+        tokens, is_kept, statistics, active, stopped = map(
+            np.array,
+            jax.device_get((chunk.tokens, chunk.is_written, chunk.statistics, self.rows.active, self.rows.stopped)),
         )
-        output = decoder(rows.token[:, None], (offset + rows.filled)[:, None], context, features.layers)
-        logits = decoder.logits(output.hidden[:, 0])
-        chunk = Chunk(
-            tokens=chunk.tokens.at[step].set(rows.token),
-            is_written=chunk.is_written.at[step].set(rows.active),
-            statistics=chunk.statistics.at[step].set(rows.statistics),
-            states=chunk.states.at[step].set(output.states[:, :, 0].astype(jnp.float32)),
+        halted = False
+        for row, index in enumerate(self.owner):
+            if index is None:
+                continue
+            reply = self.replies[index]
+            before = len(reply.token_ids)
+            reply.token_ids.extend(tokens[is_kept[:, row], row].tolist())
+            reply.stopped = bool(stopped[row])
+            end = self.find_stop(index, reply.token_ids) if self.find_stop else None
+            if end is not None:
+                del reply.token_ids[end:]
+                reply.stopped = True
+                is_kept[max(0, end - before) :, row] = False
+                halted |= bool(active[row])
+                active[row] = False
+            reply.statistics_sum += statistics[is_kept[:, row], row].sum(axis=0, dtype=np.float64)
+        if self.features.layers or halted:
+            self.rows = keep_states(self.rows, chunk.states, is_kept, active)
+        self._hand_over([row for row, index in enumerate(self.owner) if index is not None and not active[row]])
+
+    def _hand_over(self, finished: Sequence[int]) -> None:
+        hidden_sums = np.asarray(self.rows.hidden_sum) if finished and self.features.layers else None
+        for row in finished:
+            index = self.owner[row]
+            assert index is not None
+            if hidden_sums is not None:
+                self.replies[index].hidden_sum = hidden_sums[row]
+            self.owner[row] = None
+            self.on_reply(index)
+
+    def _read_prefix(self, tokens: Sequence[int]) -> Prefix:
+        padded = np.zeros((1, bucket(len(tokens))), np.int32)
+        padded[0, : len(tokens)] = tokens
+        return Prefix(read_prefix(self.decoder, padded), jnp.int32(len(tokens)))
+
+    def _new_prompts(self, chosen: Sequence[int], places: Sequence[int]) -> NewPrompts:
+        """The chosen prompts, each once, for the rows at `places`; padded to one of two numbers of prompts and rows."""
+        distinct = {prompt: number for number, prompt in enumerate(dict.fromkeys(self.prompts[i] for i in chosen))}
+        count = batch_for(len(distinct), self.refill_size)
+        tokens = np.zeros((count, bucket(max(map(len, distinct)))), np.int32)
+        lengths = np.ones(count, np.int32)
+        for prompt, number in distinct.items():
+            tokens[number, : len(prompt)] = prompt
+            lengths[number] = len(prompt)
+        padding = self.refill_size - len(chosen)
+        samplings = [self.samplings[index] for index in chosen] + [Sampling()] * padding
+        return NewPrompts(
+            tokens=tokens,
+            lengths=lengths,
+            source=np.array([distinct[self.prompts[index]] for index in chosen] + [0] * padding, np.int32),
+            place=np.array([*places, *[self.batch] * padding], np.int32),
+            limit=np.array([sampling.max_tokens for sampling in samplings], np.int32),
+            draws=Draws(
+                seed=np.array([self.seeds[index] for index in chosen] + [0] * padding, np.uint32),
+                temperature=np.array([sampling.temperature for sampling in samplings], np.float32),
+                top_p=np.array([sampling.top_p for sampling in samplings], np.float32),
+                top_k=np.array([sampling.top_k for sampling in samplings], np.int32),
+            ),
         )
-        written = rows.written + rows.active
-        chosen = next_tokens(logits, rows.seeds, written, sampling)
-        ends = _is_any(chosen, eos)
-        active = rows.active & ~ends & (written < rows.limit)
-        rows = Rows(
-            cache=output.cache,
-            token=chosen,
-            statistics=token_statistics(logits, chosen) if features.statistics else rows.statistics,
-            filled=rows.filled + rows.active,
-            written=written,
-            limit=rows.limit,
-            active=active,
-            stopped=jnp.where(rows.active, ends, rows.stopped),
-            seeds=rows.seeds,
-        )
-        return step + 1, rows, chunk
-
-    _, rows, chunk = jax.lax.while_loop(unfinished, advance, (jnp.int32(0), rows, chunk))
-    return rows, chunk
 
 
-@partial(jax.jit, donate_argnums=0)
-def _add_states(
-    sums: Float[Array, "l B D"], states: Float[Array, "c l B D"], kept: Bool[Array, "c B"]
-) -> Float[Array, "l B D"]:
-    """Add the states of the tokens that belong to the reply."""
-    return sums + jnp.sum(jnp.where(kept[:, None, :, None], states, 0.0), axis=0)
-
-
-def _is_any(tokens: Int[Array, " B"], ids: tuple[int, ...]) -> Bool[Array, " B"]:
-    return jnp.isin(tokens, jnp.asarray(ids, jnp.int32)) if ids else jnp.zeros(tokens.shape, bool)
+def _row_seeds(prompts: Sequence[Sequence[int]], samplings: Sequence[Sampling]) -> list[int]:
+    asked: Counter[tuple[tuple[int, ...], Sampling]] = Counter()
+    seeds = []
+    for prompt, sampling in zip(prompts, samplings, strict=True):
+        same = (tuple(prompt), sampling)
+        seeds.append(row_seed(prompt, sampling.seed, asked[same]))
+        asked[same] += 1
+    return seeds

@@ -54,18 +54,24 @@ class LocalModel:
     def respond(
         self,
         prompts: Sequence[Prompt],
-        sampling: Sampling,
+        sampling: Sampling | Sequence[Sampling],
         features: FeatureRequest = FeatureRequest(),
         on_reply: Callable[[int], None] | None = None,
     ) -> list[Response]:
         """A reply to every prompt, in order; one that does not fit into the context gets none and says so."""
         report = on_reply or (lambda index: None)
+        samplings = [sampling] * len(prompts) if isinstance(sampling, Sampling) else list(sampling)
         encoded = self.tokenizer.encode_prompts(prompts)
-        room = self.decoder.config.max_positions - sampling.max_tokens
-        fitting = [index for index, ids in enumerate(encoded) if len(ids) <= room]
-        find_stop = partial(self._find_stop, sampling.stop) if sampling.stop else None
+        room = self.decoder.config.max_positions
+        fitting = [index for index, ids in enumerate(encoded) if len(ids) + samplings[index].max_tokens <= room]
         replies = self.generator(
-            [encoded[index] for index in fitting], sampling, features, find_stop, lambda place: report(fitting[place])
+            [encoded[index] for index in fitting],
+            [samplings[index] for index in fitting],
+            features,
+            (lambda place, ids: self._find_stop(samplings[fitting[place]].stop, ids))
+            if any(one.stop for one in samplings)
+            else None,
+            lambda place: report(fitting[place]),
         )
         nothing = np.full((len(features.layers), self.decoder.config.hidden_size), np.nan, np.float32)
         responses = [
@@ -75,13 +81,12 @@ class LocalModel:
                 statistics=TokenStatistics(*[float("nan")] * 3) if features.statistics else None,
                 finish_reason="context",
                 prompt_tokens=len(ids),
-                message=f"{len(ids)} prompt tokens and {sampling.max_tokens} new ones exceed the context of "
-                f"{self.decoder.config.max_positions}",
+                message=f"{len(ids)} prompt tokens and {one.max_tokens} new ones exceed the context of {room}",
             )
-            for ids in encoded
+            for ids, one in zip(encoded, samplings, strict=True)
         ]
         for index, reply in zip(fitting, replies, strict=True):
-            responses[index] = self._response(reply, len(encoded[index]), sampling, features)
+            responses[index] = self._response(reply, len(encoded[index]), samplings[index], features)
         return responses
 
     def score(

@@ -71,7 +71,7 @@ class Fragile:
     def respond(
         self,
         prompts: Sequence[Prompt],
-        sampling: Sampling,
+        sampling: Sampling | Sequence[Sampling],
         features: FeatureRequest = FeatureRequest(),
         on_reply: Callable[[int], None] | None = None,
     ) -> list[Response]:

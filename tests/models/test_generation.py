@@ -1,16 +1,18 @@
 """Generation against the plainest possible loop, and a batch against its rows one by one."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from robust_jax.models import generation
 from robust_jax.models.config import DecoderConfig
 from robust_jax.models.decoder import Decoder
-from robust_jax.models.generation import Generator, bucket, shared_prefix
-from robust_jax.models.sampling import next_tokens
+from robust_jax.models.generation import Generator, Reply, batch_for, bucket, shared_prefix
+from robust_jax.models.sampling import Draws, draw_kind, next_tokens
 from robust_jax.models.token_statistics import token_statistics
 from robust_jax.types import FeatureRequest, Sampling
 
@@ -29,10 +31,13 @@ DECODER = Decoder(CONFIG, key=jax.random.key(3))
 FEATURES = FeatureRequest(layers=(1, 2), statistics=True)
 
 
+# Token limits from 17 to 48 and prompts of up to 16 tokens of their own share one cache size, so few shapes are compiled.
+
+
 def prompts(count: int, common: int, seed: int = 0) -> list[list[int]]:
     generator = np.random.default_rng(seed)
     start = generator.integers(14, 61, common).tolist()
-    return [start + generator.integers(14, 61, generator.integers(1, 25)).tolist() for _ in range(count)]
+    return [start + generator.integers(14, 61, generator.integers(1, 17)).tolist() for _ in range(count)]
 
 
 @jax.jit
@@ -57,11 +62,18 @@ def plain_reply(prompt: Sequence[int], limit: int) -> tuple[list[int], np.ndarra
     return ids[span], np.asarray(states[:, span].sum(axis=1)), np.asarray(statistics.sum(axis=0))
 
 
+def generate(
+    asked: Sequence[Sequence[int]], batch: int, sampling: Sampling, features: FeatureRequest = FEATURES, **given: Any
+) -> list[Reply]:
+    return Generator(DECODER, batch)(asked, [sampling] * len(asked), features, **given)
+
+
 @pytest.mark.parametrize("common", [0, 20])
-@pytest.mark.parametrize("batch", [4, 16])
+@pytest.mark.parametrize("batch", [8, 32])
 def test_replies_and_features_equal_a_full_pass_a_token(common: int, batch: int) -> None:
-    asked = prompts(13, common)
-    for prompt, reply in zip(asked, Generator(DECODER, batch)(asked, Sampling(max_tokens=40), FEATURES), strict=True):
+    """With 8 rows they are refilled many times; with 32 the batch shrinks as they finish."""
+    asked = prompts(30, common)
+    for prompt, reply in zip(asked, generate(asked, batch, Sampling(max_tokens=40)), strict=True):
         tokens, hidden, statistics = plain_reply(prompt, 40)
         assert reply.token_ids == tokens
         assert reply.stopped == (len(tokens) < 40)
@@ -69,30 +81,70 @@ def test_replies_and_features_equal_a_full_pass_a_token(common: int, batch: int)
         np.testing.assert_allclose(reply.statistics_sum, statistics, atol=1e-4)
 
 
-@pytest.mark.parametrize("temperature", [0.0, 1.0])
-def test_a_batch_equals_its_rows_one_by_one(temperature: float) -> None:
-    asked = prompts(9, 0, seed=5)
-    sampling = Sampling(max_tokens=20, temperature=temperature, seed=4)
-    together = Generator(DECODER, 8)(asked, sampling, FEATURES)
-    for index, prompt in enumerate(asked[:1] if temperature else asked):
-        # A draw belongs to a prompt's number, so only prompt 0 can be asked alone and draw the same.
-        (alone,) = Generator(DECODER, 8)([prompt], sampling, FEATURES)
-        assert alone.token_ids == together[index].token_ids
-        np.testing.assert_allclose(alone.hidden_sum, together[index].hidden_sum, atol=1e-4)
+MANNERS = [
+    Sampling(max_tokens=20),
+    Sampling(max_tokens=18, temperature=1.0, seed=4),
+    Sampling(max_tokens=20, temperature=0.7, top_p=0.8, seed=4),
+    Sampling(max_tokens=25, temperature=1.3, top_k=5, seed=9),
+]
+
+
+def test_a_reply_does_not_depend_on_what_is_asked_beside_it() -> None:
+    """Rows of every manner in one batch, in two orders and batch sizes, and each one alone."""
+    asked = [(prompt, manner) for prompt in prompts(6, 0, seed=5) for manner in MANNERS]
+    orders = [range(len(asked)), np.random.default_rng(1).permutation(len(asked)).tolist()]
+    replies: list[list[Reply]] = []
+    for batch, order in zip((8, 32), orders, strict=True):
+        given = [asked[place] for place in order]
+        found = Generator(DECODER, batch)([p for p, _ in given], [m for _, m in given], FEATURES)
+        replies.append([found[list(order).index(place)] for place in range(len(asked))])
+    for place in range(0, len(asked), 5):
+        alone = generate([asked[place][0]], 8, asked[place][1])[0]
+        for together in (replies[0][place], replies[1][place]):
+            assert together.token_ids == alone.token_ids
+            np.testing.assert_allclose(together.hidden_sum, alone.hidden_sum, atol=1e-4)
+            np.testing.assert_allclose(together.statistics_sum, alone.statistics_sum, atol=1e-3)
+    for first, second in zip(*replies, strict=True):
+        assert first.token_ids == second.token_ids
+
+
+def test_equal_prompts_get_replies_of_their_own_that_a_seed_repeats() -> None:
+    asked = [prompt for prompt in prompts(3, 0, seed=2) for _ in range(7)]
+
+    def drawn(count: int, seed: int) -> list[list[int]]:
+        sampling = Sampling(max_tokens=20, temperature=1.0, top_k=40, seed=seed)
+        return [reply.token_ids for reply in generate(asked[:count], 8, sampling)]
+
+    first = drawn(21, seed=1)
+    assert len({tuple(ids) for ids in first[:7]}) > 3
+    assert first == drawn(21, seed=1)
+    assert first != drawn(21, seed=2)
+    assert first[:3] == drawn(3, seed=1), "the first replies are the same however many follow"
+
+
+def test_equal_prompts_are_read_once() -> None:
+    one, other = prompts(2, 0, seed=6)
+    asked, nothing = [one, other] * 64, FeatureRequest()
+    work = generation._Work(Generator(DECODER, 128), asked, [Sampling()] * 128, nothing, None, lambda index: None)
+    new = work._new_prompts(range(32), range(32))
+    assert new.tokens.shape[0] == 8, "two prompts, padded to eight, where 32 rows are refilled"
+    for index, source in enumerate(new.source):
+        assert new.tokens[source, : new.lengths[source]].tolist() == asked[index]
+    assert new.place.tolist() == list(range(32))
 
 
 def test_features_end_where_a_stop_text_begins() -> None:
     """A stop in the middle of a chunk: what was decoded after it must not be in the sums."""
     asked = prompts(6, 0, seed=8)
-    whole = Generator(DECODER, 4)(asked, Sampling(max_tokens=30), FEATURES)
+    whole = generate(asked, 4, Sampling(max_tokens=30))
 
-    def find_stop(ids: list[int]) -> int | None:
-        return 5 if len(ids) > 5 else None
+    def find_stop(index: int, ids: list[int]) -> int | None:
+        return 5 + index if len(ids) > 5 + index else None
 
-    cut = Generator(DECODER, 4)(asked, Sampling(max_tokens=30), FEATURES, find_stop)
-    for prompt, before, after in zip(asked, whole, cut, strict=True):
-        assert after.token_ids == before.token_ids[:5]
-        _, hidden, statistics = plain_reply(prompt, 5)
+    cut = generate(asked, 4, Sampling(max_tokens=30), find_stop=find_stop)
+    for index, (prompt, before, after) in enumerate(zip(asked, whole, cut, strict=True)):
+        assert after.token_ids == before.token_ids[: 5 + index]
+        _, hidden, statistics = plain_reply(prompt, 5 + index)
         np.testing.assert_allclose(after.hidden_sum, hidden, atol=1e-4)
         np.testing.assert_allclose(after.statistics_sum, statistics, atol=1e-4)
     assert any(len(before.token_ids) > 5 for before in whole)
@@ -100,41 +152,53 @@ def test_features_end_where_a_stop_text_begins() -> None:
 
 def test_every_reply_is_told_of_once() -> None:
     told: list[int] = []
-    Generator(DECODER, 4)(prompts(11, 0), Sampling(max_tokens=9), FeatureRequest(), on_reply=told.append)
+    generate(prompts(11, 0), 4, Sampling(max_tokens=9), FeatureRequest(), on_reply=told.append)
     assert sorted(told) == list(range(11))
 
 
 def test_no_prompts_no_replies() -> None:
-    assert Generator(DECODER, 4)([], Sampling(), FeatureRequest()) == []
+    assert Generator(DECODER, 4)([], [], FeatureRequest()) == []
 
 
-def test_sampling_follows_the_distribution() -> None:
-    logits = jnp.log(jnp.array([0.5, 0.25, 0.125, 0.125]))
-    draws = next_tokens(
-        jnp.tile(logits, (8000, 1)),
-        jnp.arange(8000, dtype=jnp.uint32),
-        jnp.zeros(8000, jnp.int32),
-        Sampling(temperature=1.0),
+def draw(logits: list[float], sampling: Sampling, count: int) -> np.ndarray:
+    """Tokens drawn from one distribution under as many seeds."""
+    rows = Draws(
+        seed=jnp.arange(count, dtype=jnp.uint32),
+        temperature=jnp.full(count, sampling.temperature),
+        top_p=jnp.full(count, sampling.top_p),
+        top_k=jnp.full(count, sampling.top_k),
     )
-    shares = np.bincount(np.asarray(draws), minlength=4) / 8000
-    expected = np.array([0.5, 0.25, 0.125, 0.125])
-    chi_squared = 8000 * ((shares - expected) ** 2 / expected).sum()
-    assert chi_squared < 16.3  # p = 0.001 at 3 degrees of freedom
+    drawn = next_tokens(
+        jnp.tile(jnp.array(logits), (count, 1)), rows, jnp.zeros(count, jnp.int32), draw_kind([sampling])
+    )
+    return np.asarray(drawn)
 
 
 @pytest.mark.parametrize(
-    ("sampling", "allowed"),
+    ("sampling", "expected"),
     [
-        (Sampling(temperature=1.0, top_k=2), {0, 1}),
-        (Sampling(temperature=1.0, top_p=0.6), {0, 1}),
-        (Sampling(temperature=1.0, top_p=0.1), {0}),
-        (Sampling(temperature=0.0), {0}),
+        (Sampling(temperature=1.0), [0.5, 0.3, 0.15, 0.05]),
+        (Sampling(temperature=0.5), [0.25, 0.09, 0.0225, 0.0025]),
+        (Sampling(temperature=1.0, top_k=2), [5, 3, 0, 0]),
+        (Sampling(temperature=1.0, top_p=0.6), [5, 3, 0, 0]),
+        # Of the whole distribution the third token begins at 0.8; of the top three it begins at 0.84.
+        (Sampling(temperature=1.0, top_p=0.82), [0.5, 0.3, 0.15, 0]),
+        (Sampling(temperature=1.0, top_k=3, top_p=0.82), [5, 3, 0, 0]),
     ],
 )
-def test_truncated_sampling_draws_only_what_is_allowed(sampling: Sampling, allowed: set[int]) -> None:
-    logits = jnp.tile(jnp.log(jnp.array([0.5, 0.3, 0.15, 0.05])), (500, 1))
-    draws = next_tokens(logits, jnp.arange(500, dtype=jnp.uint32), jnp.zeros(500, jnp.int32), sampling)
-    assert set(np.asarray(draws).tolist()) == allowed
+def test_draws_follow_the_distribution(sampling: Sampling, expected: list[float]) -> None:
+    counts = np.bincount(draw(np.log([0.5, 0.3, 0.15, 0.05]).tolist(), sampling, 8000), minlength=4)
+    wanted = 8000 * np.array(expected) / np.sum(expected)
+    possible = wanted > 0
+    assert not counts[~possible].any()
+    chi_squared = ((counts - wanted)[possible] ** 2 / wanted[possible]).sum()
+    assert chi_squared < 16.3  # p = 0.001 at 3 degrees of freedom
+
+
+def test_the_likeliest_token_survives_any_truncation() -> None:
+    logits = np.log([0.5, 0.3, 0.15, 0.05]).tolist()
+    for sampling in (Sampling(temperature=1.0, top_p=0.0), Sampling(temperature=1.0, top_k=1), Sampling()):
+        assert set(draw(logits, sampling, 200).tolist()) == {0}
 
 
 def test_statistics_against_float64() -> None:
@@ -155,6 +219,11 @@ def test_buckets_hold_their_sizes_and_are_few() -> None:
     sizes = {bucket(size) for size in range(1, 4097)}
     assert all(bucket(size) >= size for size in range(1, 4097))
     assert len(sizes) == 17
+
+
+def test_batches_come_in_few_sizes() -> None:
+    assert [batch_for(count, 128) for count in (1, 8, 9, 32, 33, 500)] == [8, 8, 32, 32, 128, 128]
+    assert [batch_for(count, 4) for count in (1, 4, 9)] == [4, 4, 4]
 
 
 def test_the_shared_prefix_leaves_every_prompt_a_token() -> None:
