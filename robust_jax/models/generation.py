@@ -172,7 +172,7 @@ class _Work:
         # Rows that have finished fill up the smaller batch and stay inactive.
         idle = [row for row, index in enumerate(self.owner) if index is None]
         order = [*writing, *idle][:smaller]
-        self.rows = take_rows(self.rows, np.array(order, np.int32))
+        self.rows = take_rows(self.rows, jnp.array(order, jnp.int32))
         self.owner = [self.owner[row] for row in order]
 
     def refill(self) -> None:
@@ -202,7 +202,7 @@ class _Work:
             self.decoder,
             self.rows,
             self.prefix,
-            np.int32(enough),
+            jnp.int32(enough),
             features=self.features,
             kind=self.kind,
             eos=self.decoder.config.eos_token_ids,
@@ -228,7 +228,7 @@ class _Work:
                 active[row] = False
             reply.statistics_sum += statistics[is_kept[:, row], row].sum(axis=0, dtype=np.float64)
         if self.features.layers or halted:
-            self.rows = keep_states(self.rows, chunk.states, is_kept, active)
+            self.rows = keep_states(self.rows, chunk.states, jnp.asarray(is_kept), jnp.asarray(active))
         self._hand_over([row for row, index in enumerate(self.owner) if index is not None and not active[row]])
 
     def _hand_over(self, finished: Sequence[int]) -> None:
@@ -258,16 +258,16 @@ class _Work:
         padding = self.refill_size - len(chosen)
         samplings = [self.samplings[index] for index in chosen] + [Sampling()] * padding
         return NewPrompts(
-            tokens=tokens,
-            lengths=lengths,
-            source=np.array([distinct[self.prompts[index]] for index in chosen] + [0] * padding, np.int32),
-            place=np.array([*places, *[self.batch] * padding], np.int32),
-            limit=np.array([sampling.max_tokens for sampling in samplings], np.int32),
+            tokens=jnp.asarray(tokens),
+            lengths=jnp.asarray(lengths),
+            source=jnp.array([distinct[self.prompts[index]] for index in chosen] + [0] * padding, jnp.int32),
+            place=jnp.array([*places, *[self.batch] * padding], jnp.int32),
+            limit=jnp.array([sampling.max_tokens for sampling in samplings], jnp.int32),
             draws=Draws(
-                seed=np.array([self.seeds[index] for index in chosen] + [0] * padding, np.uint32),
-                temperature=np.array([sampling.temperature for sampling in samplings], np.float32),
-                top_p=np.array([sampling.top_p for sampling in samplings], np.float32),
-                top_k=np.array([sampling.top_k for sampling in samplings], np.int32),
+                seed=jnp.array([self.seeds[index] for index in chosen] + [0] * padding, jnp.uint32),
+                temperature=jnp.array([sampling.temperature for sampling in samplings], jnp.float32),
+                top_p=jnp.array([sampling.top_p for sampling in samplings], jnp.float32),
+                top_k=jnp.array([sampling.top_k for sampling in samplings], jnp.int32),
             ),
         )
 

@@ -31,7 +31,7 @@ DECODER = Decoder(CONFIG, key=jax.random.key(3))
 FEATURES = FeatureRequest(layers=(1, 2), statistics=True)
 
 
-# Token limits from 17 to 48 and prompts of up to 16 tokens of their own share one cache size, so few shapes are compiled.
+# Token limits from 17 to 48 and up to 16 tokens of a prompt's own share one cache size, so few shapes are compiled.
 
 
 def prompts(count: int, common: int, seed: int = 0) -> list[list[int]]:
