@@ -1,12 +1,15 @@
 """How well a difficulty metric predicts wrong answers: AUC (paper Section 3.2 and Appendix C.3.3)."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float
 
 from robust_jax.analysis.intervals import Interval, bootstrap
+
+NanPolicy = Literal["drop", "hard"]
+"""What becomes of a reply without tokens, whose metrics are NaN: drop leaves it out, hard ranks it above all others."""
 
 
 class Auc(NamedTuple):
@@ -15,11 +18,11 @@ class Auc(NamedTuple):
     value: float
     """NaN if either kind of answer is missing."""
     incorrect: int
-    """n₀: wrong answers with a difficulty."""
+    """n₀: wrong answers that were ranked."""
     correct: int
-    """n₁: right answers with a difficulty."""
+    """n₁: right answers that were ranked."""
     missing: int
-    """Answers that were left out because their difficulty is NaN."""
+    """Answers whose difficulty is NaN."""
 
     @property
     def pairs(self) -> int:
@@ -27,15 +30,19 @@ class Auc(NamedTuple):
         return self.incorrect * self.correct
 
 
-def auc(difficulty: Float[np.ndarray, " n"], correct: Bool[np.ndarray, " n"]) -> Auc:
+def auc(difficulty: Float[np.ndarray, " n"], correct: Bool[np.ndarray, " n"], nan: NanPolicy = "drop") -> Auc:
     """AUC of one template: Σ_{i wrong} Σ_{k right} (1[f_i > f_k] + ½·1[f_i = f_k]) / (n₀·n₁), Appendix C.3.3.
 
     Computed from ranks, (Σ_{i wrong} rank_i − n₀(n₀+1)/2) / (n₀·n₁), where ties share their mean rank.
 
     Args:
-        difficulty: f, oriented so that higher is harder. NaN is left out and counted.
+        difficulty: f, oriented so that higher is harder.
         correct: whether each answer was right.
+        nan: whether a NaN is left out or ranked as hardest; it is counted either way.
     """
+    is_nan = np.isnan(difficulty)
+    if nan == "hard":
+        difficulty = np.where(is_nan, np.inf, difficulty)
     usable = ~np.isnan(difficulty)
     wrong = ~correct[usable]
     incorrect, right = int(wrong.sum()), int((~wrong).sum())
@@ -45,7 +52,7 @@ def auc(difficulty: Float[np.ndarray, " n"], correct: Bool[np.ndarray, " n"]) ->
         mean_rank = np.cumsum(sizes) - (sizes - 1) / 2
         rank_sum = mean_rank[group][wrong].sum()
         value = float((rank_sum - incorrect * (incorrect + 1) / 2) / (incorrect * right))
-    return Auc(value, incorrect, right, int((~usable).sum()))
+    return Auc(value, incorrect, right, int(is_nan.sum()))
 
 
 def micro_auc(templates: Sequence[Auc], *, generator: np.random.Generator, resamples: int = 2_000) -> Interval:
@@ -53,10 +60,39 @@ def micro_auc(templates: Sequence[Auc], *, generator: np.random.Generator, resam
 
     Templates without a pair have no AUC and are left out; `n` counts the others.
     """
+    return bootstrap(_micro, *_columns(templates), generator=generator, resamples=resamples)
+
+
+def auc_difference(
+    first: Sequence[Auc], second: Sequence[Auc], *, generator: np.random.Generator, resamples: int = 2_000
+) -> Interval:
+    """AUC of one metric minus that of another, with a paired bootstrap interval over templates.
+
+    Every resample draws the same templates for both metrics, so that what makes a template easy or hard to rank for
+    both cancels. Templates in which either has no AUC are left out; `n` counts the others.
+
+    Args:
+        first: AUCs of the one metric, one a template.
+        second: AUCs of the other, for the same templates in the same order.
+
+    Raises:
+        ValueError: the two differ in length.
+    """
+    if len(first) != len(second):
+        raise ValueError(f"{len(first)} templates against {len(second)}")
     return bootstrap(
-        lambda values, pairs: (values * pairs).sum(-1) / pairs.sum(-1),
-        np.array([template.value for template in templates], float),
-        np.array([template.pairs for template in templates], float),
+        lambda values, pairs, other_values, other_pairs: _micro(values, pairs) - _micro(other_values, other_pairs),
+        *_columns(first),
+        *_columns(second),
         generator=generator,
         resamples=resamples,
     )
+
+
+def _micro(values: Float[np.ndarray, "S C"], pairs: Float[np.ndarray, "S C"]) -> Float[np.ndarray, " S"]:
+    return (values * pairs).sum(axis=-1) / pairs.sum(axis=-1)
+
+
+def _columns(templates: Sequence[Auc]) -> tuple[Float[np.ndarray, " C"], Float[np.ndarray, " C"]]:
+    values = np.array([template.value for template in templates], float)
+    return values, np.array([template.pairs for template in templates], float)

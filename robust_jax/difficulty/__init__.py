@@ -1,10 +1,11 @@
 """How far an answer strays from the right ones: token statistics, Levenshtein, Mahalanobis and k-NN distances."""
 
 from robust_jax.difficulty.levenshtein import normalised_distances
-from robust_jax.difficulty.mahalanobis import MahalanobisFit, Shrinkage, TooFewReferences
+from robust_jax.difficulty.mahalanobis import MahalanobisFit, TooFewReferences, score_together
 from robust_jax.difficulty.metrics import Metric, metric, metric_names, register
 from robust_jax.difficulty.observations import Observations
 from robust_jax.difficulty.references import ReferencePolicy, References, select_references
+from robust_jax.difficulty.shrinkage import Shrinkage
 from robust_jax.difficulty.tokens import math_tokens
 
 __all__ = [
@@ -20,5 +21,6 @@ __all__ = [
     "metric_names",
     "normalised_distances",
     "register",
+    "score_together",
     "select_references",
 ]

@@ -6,43 +6,26 @@ the centred references: its eigenvectors give the directions u_j in which S has 
 
     MD(x) = Σ_j (u_j · z)² / (a·λ_j + b) + ‖z − U Uᵀ z‖² / b,    z = x − mean.
 
-The Gram matrix squares the condition number, so it is formed in float64 on the host. The residual is computed as it
-stands there, because ‖z‖² − ‖Uᵀz‖² would lose it to cancellation.
+The Gram matrix squares the condition number, so it is formed in float64 on the host; observations are projected in
+float32 on the device.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Float32, Float64, Int
+from jaxtyping import Float, Float32, Float64, Int
 
+from robust_jax.difficulty.projection import Projection, project_each
+from robust_jax.difficulty.shrinkage import MINIMUM_INTENSITY, Shrinkage, ledoit_wolf, oas
 from robust_jax.errors import InputError
 
-Shrinkage = Literal["ledoit-wolf", "oas", "ridge", "pinv"]
-"""How Σ is made from S and its mean variance μ = tr S / D.
-
-ledoit-wolf and oas: (1 − ρ) S + ρ μ I with the ρ of that estimator; ridge: S + ridge · μ I; pinv: the pseudo-inverse
-of S, for comparison only: it gives every reference of a small set the same distance, and leaving their span is free."""
-
 MINIMUM_REFERENCES = 5
-MINIMUM_INTENSITY = 1e-3
 _RELATIVE_NULL = 1e-12
-_ROWS_AT_ONCE = 1024
 
 
 class TooFewReferences(InputError):
     """There are too few distinct references for a distribution: to be reported, and its template left out."""
-
-
-class _Projection(NamedTuple):
-    """What the device needs of a fit. The mean is `centre + offset`: the first subtraction is then nearly exact."""
-
-    centre: Float32[Array, " D"]
-    offset: Float32[Array, " D"]
-    basis: Float32[Array, "D r"]
-    """Padded with zero columns to a power of two."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +55,7 @@ class MahalanobisFit:
     """A fixed point near the references from which the Gram matrix is taken, however many are added."""
     _gram: Float64[np.ndarray, "R R"]
     """Inner products of the shifted references."""
-    _projection: _Projection
+    _projection: Projection
 
     @classmethod
     def fit(
@@ -146,7 +129,7 @@ class MahalanobisFit:
             coordinates=coordinates,
             _shift=shift,
             _gram=gram,
-            _projection=_on_device(mean, basis),
+            _projection=Projection.onto(mean, basis),
         )
 
     @property
@@ -174,12 +157,7 @@ class MahalanobisFit:
             left_out: for every observation the number of the one reference that does not count for it, or −1. ρ and μ
                 stay those of the full fit.
         """
-        coordinates, residuals = self._project(x)
-        distances = coordinates**2 @ self.weights + residuals * self.residual_weight
-        if left_out is not None:
-            rows = np.flatnonzero(left_out >= 0)
-            distances[rows] = self._without(left_out[rows], coordinates[rows], residuals[rows])
-        return distances
+        return score_together([self], [x], [left_out])[0]
 
     def leave_one_out(self) -> Float64[np.ndarray, " R"]:
         """The distance of every reference from the distribution of all others, with ρ and μ of the full fit.
@@ -215,38 +193,34 @@ class MahalanobisFit:
         cross = np.einsum("Cr,Cr,r->C", moved, reference, weights)
         return moved**2 @ weights + downdate * cross**2 / remaining + residuals * self.residual_weight
 
-    def _project(self, x: Float[np.ndarray, "C D"]) -> tuple[Float64[np.ndarray, "C r"], Float64[np.ndarray, " C"]]:
-        """Coordinates in the basis and squared distances from its span, computed on the device."""
-        coordinates, residuals = np.empty((len(x), len(self.eigenvalues))), np.empty(len(x))
-        for start in range(0, len(x), _ROWS_AT_ONCE):
-            rows = np.asarray(x[start : start + _ROWS_AT_ONCE], np.float32)
-            padded = np.pad(rows, ((0, _power_of_two(len(rows)) - len(rows)), (0, 0)))
-            block_coordinates, block_residuals = _project(padded, self._projection)
-            part = slice(start, start + len(rows))
-            coordinates[part] = np.asarray(block_coordinates)[: len(rows), : coordinates.shape[1]]
-            residuals[part] = np.asarray(block_residuals)[: len(rows)]
-        return coordinates, residuals
 
+def score_together(
+    fits: Sequence[MahalanobisFit],
+    x: Sequence[Float[np.ndarray, "_ D"]],
+    left_out: Sequence[Int[np.ndarray, " _"] | None] | None = None,
+) -> list[Float64[np.ndarray, " _"]]:
+    """What `MahalanobisFit.score` gives for each of many fits, of as many templates or layers.
 
-def ledoit_wolf(gram: Float64[np.ndarray, "R R"], dimension: int) -> float:
-    """The intensity ρ of Ledoit and Wolf (2004) from the Gram matrix of centred references."""
-    count = len(gram)
-    mean_variance = np.trace(gram) / (count * dimension)
-    squared_norm = np.sum(gram**2) / count**2
-    error = (np.sum(np.diag(gram) ** 2) / count - squared_norm) / count
-    dispersion = squared_norm - dimension * mean_variance**2
-    return float(min(error / dispersion, 1)) if error > 0 and dispersion > 0 else 0.0
+    The device projects the observations of many fits at once, so that it never waits for one template's few.
 
+    Args:
+        fits: F fits of one dimension.
+        x: observations for each of them.
+        left_out: see `MahalanobisFit.score`; one array, or None, a fit.
 
-def oas(gram: Float64[np.ndarray, "R R"], dimension: int) -> float:
-    """The intensity ρ of the oracle approximating shrinkage (Chen et al. 2010) from the same Gram matrix."""
-    count = len(gram)
-    mean_variance = np.trace(gram) / (count * dimension)
-    squared_norm = np.sum(gram**2) / count**2
-    # With numerator and denominator times D², as scikit-learn has it: terms of order 1/D are left out.
-    numerator = squared_norm + dimension**2 * mean_variance**2
-    denominator = (count + 1) * (squared_norm - dimension * mean_variance**2)
-    return float(min(numerator / denominator, 1)) if denominator > 0 else 1.0
+    Raises:
+        ValueError: the arguments differ in length.
+    """
+    distances = []
+    projected = project_each([fit._projection for fit in fits], x)
+    for fit, (padded, residuals), out in zip(fits, projected, left_out or [None] * len(fits), strict=True):
+        coordinates = padded[:, : len(fit.eigenvalues)]
+        scores = coordinates**2 @ fit.weights + residuals * fit.residual_weight
+        if out is not None:
+            rows = np.flatnonzero(out >= 0)
+            scores[rows] = fit._without(out[rows], coordinates[rows], residuals[rows])
+        distances.append(scores)
+    return distances
 
 
 def _principal_axes(
@@ -275,23 +249,3 @@ def _check(references: Float[np.ndarray, "R D"]) -> None:
             f"{distinct} distinct references, but at least {MINIMUM_REFERENCES} are needed: "
             "leave the template out or take its references from elsewhere."
         )
-
-
-def _power_of_two(count: int) -> int:
-    return max(8, 1 << (count - 1).bit_length())
-
-
-def _on_device(mean: Float64[np.ndarray, " D"], basis: Float64[np.ndarray, "D r"]) -> _Projection:
-    centre = mean.astype(np.float32)
-    padded = np.pad(basis.astype(np.float32), ((0, 0), (0, _power_of_two(basis.shape[1]) - basis.shape[1])))
-    return _Projection(jnp.asarray(centre), jnp.asarray((mean - centre).astype(np.float32)), jnp.asarray(padded))
-
-
-@jax.jit
-def _project(x: Float32[Array, "C D"], projection: _Projection) -> tuple[Float32[Array, "C r"], Float32[Array, " C"]]:
-    """Coordinates of x in the basis, and the squared length of what they leave of it."""
-    highest = jax.lax.Precision.HIGHEST  # the default of accelerators leaves three digits
-    z = (x - projection.centre) - projection.offset
-    coordinates = jnp.einsum("CD,Dr->Cr", z, projection.basis, precision=highest)
-    residual = z - jnp.einsum("Cr,Dr->CD", coordinates, projection.basis, precision=highest)
-    return coordinates, jnp.einsum("CD,CD->C", residual, residual, precision=highest)

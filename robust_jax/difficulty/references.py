@@ -3,16 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from robust_jax.difficulty.levenshtein import EncodedReferences
-from robust_jax.difficulty.mahalanobis import MahalanobisFit, Shrinkage, TooFewReferences
-from robust_jax.difficulty.metrics import Representation, metric
+from robust_jax.difficulty.mahalanobis import MahalanobisFit, TooFewReferences, score_together
+from robust_jax.difficulty.metrics import Metric, Representation, metric
 from robust_jax.difficulty.neighbours import knn_distance
 from robust_jax.difficulty.observations import Observations
+from robust_jax.difficulty.shrinkage import Shrinkage
 from robust_jax.difficulty.tokens import math_tokens
 from robust_jax.errors import InputError
 from robust_jax.types import ReferenceSet
@@ -47,7 +48,8 @@ class References:
     """Which of the recorded layers MD_H and KNN_H look at, counted from 0."""
     shrinkage: Shrinkage
     ridge: float
-    _fits: dict[Representation, MahalanobisFit] = field(default_factory=dict, repr=False)
+    _fits: dict[tuple[Representation, int], MahalanobisFit] = field(default_factory=dict, repr=False)
+    """By what is fitted and the number of its layer; embeddings have the layer 0."""
 
     @classmethod
     def fit(
@@ -80,8 +82,8 @@ class References:
             embeddings=np.concatenate([old.embeddings, more.embeddings]),
         )
         extended = References.fit(both, self.layer_index, self.shrinkage, self.ridge)
-        for of, fit in self._fits.items():
-            extended._fits[of] = fit.extend(extended.vectors(of)[len(self) :])
+        for (of, layer), fit in self._fits.items():
+            extended._fits[of, layer] = fit.extend(_select(of, layer, more))
         return extended
 
     @property
@@ -102,13 +104,25 @@ class References:
             TooFewReferences: a metric cannot be computed with these references; see `left_out`.
             InputError: there is no such metric, or observations or references lack what it needs.
         """
-        metrics = [metric(name) for name in metric_names]
-        for each in metrics:
-            missing = sorted(need for need in each.needs if getattr(observations, need) is None)
-            if missing:
-                raise InputError(f"{each.name} needs what this model or run does not give: {', '.join(missing)}.")
-        distances = _Distances(self, observations)
+        metrics = _computable(metric_names, observations)
+        distances = _Distances(_Comparison(self, observations, [self.layer_index]), self.layer_index)
         return {each.name: each.compute(observations, distances) for each in metrics}
+
+    def score_layers(
+        self, metric_names: Sequence[str], observations: Observations
+    ) -> list[dict[str, Float[np.ndarray, " C"]]]:
+        """What `score` gives for those of the metrics that read hidden states, at every recorded layer in turn.
+
+        Raises:
+            TooFewReferences, InputError: see `score`.
+        """
+        metrics = [each for each in _computable(metric_names, observations) if "hidden" in each.needs]
+        layers = list(range(self.reference_set.hidden.shape[1]))
+        comparison = _Comparison(self, observations, layers)
+        return [
+            {each.name: each.compute(observations, _Distances(comparison, layer)) for each in metrics}
+            for layer in layers
+        ]
 
     def left_out(self, metric_names: Sequence[str]) -> dict[str, str]:
         """Those of the metrics that cannot be computed with these references, each with the reason in one line.
@@ -124,41 +138,26 @@ class References:
             output_statistics=np.empty((0, 3)),
             input_statistics=np.empty((0, 3)),
         )
+        distances = _Distances(_Comparison(self, nothing, [self.layer_index]), self.layer_index)
         reasons = {}
         for each in map(metric, metric_names):
             try:
-                each.compute(nothing, _Distances(self, nothing))
+                each.compute(nothing, distances)
             except InputError as error:
                 reasons[each.name] = str(error)
         return reasons
 
-    def mahalanobis(self, of: Representation) -> MahalanobisFit:
-        """The Gaussian of the references' hidden states at the chosen layer, or of their embeddings.
+    def mahalanobis(self, of: Representation, layer: int | None = None) -> MahalanobisFit:
+        """The Gaussian of the references' hidden states at a recorded layer, the chosen one unless said, or embeddings.
 
         Raises:
             TooFewReferences: too few of them are distinct.
-        """
-        if of not in self._fits:
-            self._fits[of] = MahalanobisFit.fit(self.vectors(of), self.shrinkage, self.ridge)
-        return self._fits[of]
-
-    def vectors(self, of: Representation) -> Float[np.ndarray, "R D"]:
-        """The references' hidden states at the chosen layer, or their embeddings.
-
-        Raises:
             InputError: the layer was not recorded.
         """
-        return self._select(of, self.reference_set)
-
-    def _select(self, of: Representation, source: ReferenceSet | Observations) -> Float[np.ndarray, "_ D"]:
-        if of == "embeddings":
-            assert source.embeddings is not None  # one of the metric's needs
-            return source.embeddings
-        assert source.hidden is not None  # one of the metric's needs
-        layers = source.hidden.shape[1]
-        if not 0 <= self.layer_index < layers:
-            raise InputError(f"hidden states of {layers} layers were recorded: there is no number {self.layer_index}.")
-        return source.hidden[:, self.layer_index]
+        key = (of, 0 if of == "embeddings" else self.layer_index if layer is None else layer)
+        if key not in self._fits:
+            self._fits[key] = MahalanobisFit.fit(_select(*key, self.reference_set), self.shrinkage, self.ridge)
+        return self._fits[key]
 
     @cached_property
     def _encoded(self) -> EncodedReferences:
@@ -169,26 +168,34 @@ class References:
         return {key: position for position, key in enumerate(self.keys)}
 
 
-class _Distances:
-    """See `metrics.Distances`."""
+class _Distances(NamedTuple):
+    """See `metrics.Distances`: a comparison as a metric sees it, with hidden states at one layer."""
 
-    def __init__(self, references: References, observations: Observations) -> None:
-        self._references = references
-        self._observations = observations
+    comparison: "_Comparison"
+    layer: int
 
     def levenshtein(self) -> Float[np.ndarray, "C R"]:
-        return self._levenshtein
+        return self.comparison.levenshtein
 
     def mahalanobis(self, of: Representation) -> Float[np.ndarray, " C"]:
-        fit = self._references.mahalanobis(of)
-        return fit.score(self._vectors(of), self._left_out)
+        if of == "hidden":
+            return self.comparison.hidden_mahalanobis[self.layer]
+        return self.comparison.mahalanobis(of, [0])[0]
 
     def nearest(self, of: Representation) -> Float[np.ndarray, " C"]:
-        self._need_references()
-        return knn_distance(self._vectors(of), self._references.vectors(of), left_out=self._left_out)
+        return self.comparison.nearest(of, self.layer)
+
+
+class _Comparison:
+    """Observations against references. What several metrics need is computed once, and all layers together."""
+
+    def __init__(self, references: References, observations: Observations, layers: Sequence[int]) -> None:
+        self._references = references
+        self._observations = observations
+        self._layers = layers
 
     @cached_property
-    def _levenshtein(self) -> Float[np.ndarray, "C R"]:
+    def levenshtein(self) -> Float[np.ndarray, "C R"]:
         self._need_references()
         texts = self._observations.text
         assert texts is not None  # one of the metric's needs
@@ -199,19 +206,62 @@ class _Distances:
         return table
 
     @cached_property
+    def hidden_mahalanobis(self) -> dict[int, Float[np.ndarray, " C"]]:
+        """By layer."""
+        return dict(zip(self._layers, self.mahalanobis("hidden", self._layers), strict=True))
+
+    def mahalanobis(self, of: Representation, layers: Sequence[int]) -> list[Float[np.ndarray, " C"]]:
+        fits = [self._references.mahalanobis(of, layer) for layer in layers]
+        vectors = [self._vectors(of, layer)[0] for layer in layers]
+        return score_together(fits, vectors, [self._left_out] * len(fits))
+
+    def nearest(self, of: Representation, layer: int) -> Float[np.ndarray, " C"]:
+        self._need_references()
+        vectors, references = self._vectors(of, layer)
+        return knn_distance(vectors, references, left_out=self._left_out)
+
+    @cached_property
     def _left_out(self) -> Int[np.ndarray, " C"]:
+        """For every observation the number of the reference that is the same variation, or −1."""
         positions = self._references._positions
         return np.array([positions.get(key, -1) for key in self._observations.keys], np.int64)
 
-    def _vectors(self, of: Representation) -> Float[np.ndarray, "C D"]:
-        vectors = self._references._select(of, self._observations)
-        width = self._references.vectors(of).shape[1]
-        if vectors.shape[1] != width:
+    def _vectors(self, of: Representation, layer: int) -> tuple[Float[np.ndarray, "C D"], Float[np.ndarray, "R D"]]:
+        """Vectors of the observations and of the references."""
+        vectors = _select(of, layer, self._observations)
+        references = _select(of, layer, self._references.reference_set)
+        if vectors.shape[1] != references.shape[1]:
             raise InputError(
-                f"the references' {of} have width {width}, these {vectors.shape[1]}: compare the texts (LD_min)."
+                f"the references' {of} have width {references.shape[1]}, these {vectors.shape[1]}: "
+                "compare the texts (LD_min)."
             )
-        return vectors
+        return vectors, references
 
     def _need_references(self) -> None:
         if not len(self._references):
             raise TooFewReferences("there are no references: take them from solution traces or another model's run.")
+
+
+def _computable(metric_names: Sequence[str], observations: Observations) -> list[Metric]:
+    metrics = [metric(name) for name in metric_names]
+    for each in metrics:
+        missing = sorted(need for need in each.needs if getattr(observations, need) is None)
+        if missing:
+            raise InputError(f"{each.name} needs what this model or run does not give: {', '.join(missing)}.")
+    return metrics
+
+
+def _select(of: Representation, layer: int, source: ReferenceSet | Observations) -> Float[np.ndarray, "_ D"]:
+    """Embeddings, or hidden states at a recorded layer.
+
+    Raises:
+        InputError: the layer was not recorded.
+    """
+    if of == "embeddings":
+        assert source.embeddings is not None  # one of the metric's needs
+        return source.embeddings
+    assert source.hidden is not None  # one of the metric's needs
+    layers = source.hidden.shape[1]
+    if not 0 <= layer < layers:
+        raise InputError(f"hidden states of {layers} layers were recorded: there is no number {layer}.")
+    return source.hidden[:, layer]

@@ -2,19 +2,11 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from sklearn import covariance
 
-from robust_jax.difficulty import mahalanobis
-from robust_jax.difficulty.mahalanobis import (
-    MINIMUM_INTENSITY,
-    MahalanobisFit,
-    Shrinkage,
-    TooFewReferences,
-    ledoit_wolf,
-    oas,
-)
+from robust_jax.difficulty import projection
+from robust_jax.difficulty.mahalanobis import MahalanobisFit, TooFewReferences, score_together
+from robust_jax.difficulty.shrinkage import MINIMUM_INTENSITY, Shrinkage, ledoit_wolf, oas
 from robust_jax.errors import InputError
 
 INVERTIBLE = ("ledoit-wolf", "oas", "ridge")
@@ -84,18 +76,33 @@ def test_features_far_from_the_origin() -> None:
     np.testing.assert_allclose(fit.score(x), dense(fit, references, x), rtol=1e-5)
 
 
-@settings(max_examples=30, deadline=None)
-@given(st.integers(5, 128), st.sampled_from(INVERTIBLE), st.integers(0, 2**32 - 1))
-def test_hard_features(count: int, shrinkage: Shrinkage, seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    references, x = hard_features(rng, count), hard_features(rng, 8)
-    references[1] = references[0]
-    if count < 6:
-        with pytest.raises(TooFewReferences):
-            MahalanobisFit.fit(references, shrinkage)
-        return
-    fit = MahalanobisFit.fit(references, shrinkage)
-    np.testing.assert_allclose(fit.score(x), dense(fit, references, x), rtol=1e-5)
+@pytest.mark.parametrize("shrinkage", INVERTIBLE)
+def test_hard_features_of_every_number_of_references_up_to_twice_the_dimension(shrinkage: Shrinkage) -> None:
+    for count in range(2, 129):
+        rng = np.random.default_rng(count)
+        references, x = hard_features(rng, count), hard_features(rng, 8)
+        references[1] = references[0]
+        if count < 6:
+            with pytest.raises(TooFewReferences, match=f"{count - 1} distinct references, but at least 5"):
+                MahalanobisFit.fit(references, shrinkage)
+            continue
+        fit = MahalanobisFit.fit(references, shrinkage)
+        expected = by_singular_values(fit, references, x)
+        np.testing.assert_allclose(fit.score(x), expected, rtol=1e-5, err_msg=str(count))
+
+
+def test_many_fits_scored_together_give_what_each_gives_alone() -> None:
+    rng = np.random.default_rng(9)
+    counts, sizes = (40, 9, 200, 33, 41), (3, 1100, 0, 70, 5)
+    fits = [MahalanobisFit.fit(rng.normal(size=(count, 48)) + count) for count in counts]
+    x = [rng.normal(size=(size, 48)) + count for size, count in zip(sizes, counts, strict=True)]
+    left_out = [None, None, None, rng.integers(-1, 33, size=70), np.array([-1, 40, 0, -1, 7])]
+    together = score_together(fits, x, left_out)
+    assert [len(scores) for scores in together] == list(sizes)
+    for fit, rows, out, scores in zip(fits, x, left_out, together, strict=True):
+        np.testing.assert_allclose(scores, fit.score(rows, out), rtol=1e-5)
+    with pytest.raises(ValueError):
+        score_together(fits, x[:-1])
 
 
 @pytest.mark.parametrize("shrinkage", [*INVERTIBLE, "pinv"])
@@ -236,7 +243,7 @@ def test_leave_one_out_agrees_with_held_out_scores_where_in_sample_scores_do_not
 def test_compilations_do_not_grow_with_the_work() -> None:
     rng = np.random.default_rng(6)
     references = rng.normal(size=(200, 24))
-    compiled = mahalanobis._project._cache_size
+    compiled = projection._project._cache_size
     MahalanobisFit.fit(references[:150]).score(references[:100])
     before = compiled()
     fit = MahalanobisFit.fit(references[:140])

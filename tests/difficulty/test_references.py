@@ -96,6 +96,17 @@ def test_every_metric_is_its_definition() -> None:
         np.testing.assert_allclose(found[name], values, rtol=1e-6, err_msg=name)
 
 
+def test_all_layers_at_once_are_the_layers_one_by_one() -> None:
+    known, seen = reference_set(30), observed(6)
+    renamed = replace(seen, keys=(known.keys[3], *seen.keys[1:]))
+    found = References.fit(known).score_layers(metric_names(), renamed)
+    assert [set(layer) for layer in found] == [{"MD_H", "KNN_H"}] * 2
+    for layer, values in enumerate(found):
+        alone = References.fit(known, layer_index=layer).score(["MD_H", "KNN_H"], renamed)
+        for name in values:
+            np.testing.assert_allclose(values[name], alone[name], rtol=1e-6)
+
+
 def test_a_reference_is_not_compared_with_itself() -> None:
     known = reference_set(30)
     seen = as_observations(known)

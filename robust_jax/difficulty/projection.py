@@ -1,0 +1,102 @@
+"""Observations in the coordinates of a fit, and what those leave of them, computed on the device in float32.
+
+The residual is computed as it stands, because ‖z‖² − ‖Uᵀ z‖² would lose it to cancellation.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Float32, Float64
+
+ROWS_AT_ONCE = 1024
+FLOATS_AT_ONCE = 2**25
+"""How large the device's arrays may grow when many fits are scored together."""
+
+
+class Projection(NamedTuple):
+    """An affine subspace, as the device needs it."""
+
+    centre: Float32[Array, " D"]
+    """The mean to float32. Subtracting it is nearly exact, and `offset`, what it lacks, comes after."""
+    offset: Float32[Array, " D"]
+    basis: Float32[Array, "D r"]
+    """Orthonormal columns, padded with zeros to a power of two."""
+
+    @classmethod
+    def onto(cls, mean: Float64[np.ndarray, " D"], basis: Float64[np.ndarray, "D r"]) -> "Projection":
+        """The subspace through `mean` that the columns of `basis` span."""
+        centre = mean.astype(np.float32)
+        padding = power_of_two(basis.shape[1]) - basis.shape[1]
+        padded = np.pad(basis.astype(np.float32), ((0, 0), (0, padding)))
+        return cls(jnp.asarray(centre), jnp.asarray((mean - centre).astype(np.float32)), jnp.asarray(padded))
+
+
+def project_each(
+    projections: Sequence[Projection], x: Sequence[Float[np.ndarray, "_ D"]]
+) -> list[tuple[Float64[np.ndarray, "_ r"], Float64[np.ndarray, " _"]]]:
+    """Coordinates in each basis, padded as it is, and squared distances from its span.
+
+    The observations of many projections go through the device together. Their shapes come from a few buckets, so that
+    compilations do not grow with the work.
+    """
+    found = [
+        (np.empty((len(rows), p.basis.shape[1])), np.empty(len(rows))) for p, rows in zip(projections, x, strict=True)
+    ]
+    for blocks in _batches(projections, x):
+        rows = [x[block.place][block.part] for block in blocks]
+        coordinates, residuals = _project_blocks([projections[block.place] for block in blocks], rows)
+        for line, block in enumerate(blocks):
+            found[block.place][0][block.part] = coordinates[line, : len(rows[line])]
+            found[block.place][1][block.part] = residuals[line, : len(rows[line])]
+    return found
+
+
+class _Block(NamedTuple):
+    """Some of the observations of one projection."""
+
+    place: int
+    part: slice
+
+
+def _batches(projections: Sequence[Projection], x: Sequence[Float[np.ndarray, "_ D"]]) -> Iterator[list[_Block]]:
+    """Blocks of equal shape after padding, as many at once as the device is to hold."""
+    by_shape: dict[tuple[int, ...], list[_Block]] = {}
+    for place, (projection, rows) in enumerate(zip(projections, x, strict=True)):
+        for start in range(0, len(rows), ROWS_AT_ONCE):
+            stop = min(start + ROWS_AT_ONCE, len(rows))
+            shape = (power_of_two(stop - start), *projection.basis.shape)
+            by_shape.setdefault(shape, []).append(_Block(place, slice(start, stop)))
+    for (count, dimension, directions), blocks in by_shape.items():
+        at_once = max(1, FLOATS_AT_ONCE // (dimension * max(count, directions)))
+        for start in range(0, len(blocks), at_once):
+            yield blocks[start : start + at_once]
+
+
+def _project_blocks(
+    projections: Sequence[Projection], rows: Sequence[Float[np.ndarray, "_ D"]]
+) -> tuple[Float32[np.ndarray, "F C r"], Float32[np.ndarray, "F C"]]:
+    width = power_of_two(len(rows), least=1)
+    padded = np.zeros((width, power_of_two(max(map(len, rows))), rows[0].shape[1]), np.float32)
+    for line, block in enumerate(rows):
+        padded[line, : len(block)] = block
+    repeated = [*projections, *[projections[0]] * (width - len(projections))]
+    return jax.device_get(_project(padded, jax.tree.map(lambda *parts: jnp.stack(parts), *repeated)))
+
+
+@jax.jit
+@jax.vmap
+def _project(x: Float32[Array, "C D"], projection: Projection) -> tuple[Float32[Array, "C r"], Float32[Array, " C"]]:
+    """Coordinates of x in the basis, and the squared length of what they leave of it; of F projections at once."""
+    highest = jax.lax.Precision.HIGHEST  # the default of accelerators leaves three digits
+    z = (x - projection.centre) - projection.offset
+    coordinates = jnp.einsum("CD,Dr->Cr", z, projection.basis, precision=highest)
+    residual = z - jnp.einsum("Cr,Dr->CD", coordinates, projection.basis, precision=highest)
+    return coordinates, jnp.einsum("CD,CD->C", residual, residual, precision=highest)
+
+
+def power_of_two(count: int, least: int = 8) -> int:
+    """The smallest power of two that is not below either."""
+    return max(least, 1 << (count - 1).bit_length())
