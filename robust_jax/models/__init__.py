@@ -2,5 +2,6 @@
 
 from robust_jax.models.local import LocalModel
 from robust_jax.models.registry import known_models, load_model, model_defaults, register_mock
+from robust_jax.models.wheels import fetch_wheel
 
-__all__ = ["LocalModel", "known_models", "load_model", "model_defaults", "register_mock"]
+__all__ = ["LocalModel", "fetch_wheel", "known_models", "load_model", "model_defaults", "register_mock"]

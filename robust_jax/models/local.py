@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -11,32 +10,31 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from robust_jax.errors import InputError
-from robust_jax.models.checkpoint import SafetensorsFiles, checkpoint_digest, load_decoder
-from robust_jax.models.config import read_config
+from robust_jax.models.checkpoint import load_decoder
 from robust_jax.models.decoder import Decoder
 from robust_jax.models.generation import Generator, Reply, bucket
+from robust_jax.models.sources import Checkpoint
 from robust_jax.models.token_statistics import token_statistics
-from robust_jax.models.tokenizer import TextTokenizer
 from robust_jax.types import Capabilities, FeatureRequest, ModelDefaults, Prompt, Response, Sampling, TokenStatistics
 
 DEFAULT_BATCH_SIZE = 128
 
 
 class LocalModel:
-    """A checkpoint directory as a `Model`."""
+    """A checkpoint as a `Model`."""
 
-    def __init__(self, name: str, directory: Path, *, dtype: str = "float32", batch_size: int | None = None):
-        """Load the checkpoint.
+    def __init__(self, name: str, checkpoint: Checkpoint, *, dtype: str = "float32", batch_size: int | None = None):
+        """Load the checkpoint's weights.
 
         Raises:
-            InputError: the directory is no checkpoint that can be loaded.
+            InputError: they are damaged or do not fit the checkpoint's configuration.
         """
         if dtype == "bfloat16" and jax.default_backend() == "cpu":
             raise InputError("bfloat16 is a format of accelerators: on a CPU leave --dtype at float32")
         self.name = name
-        self.decoder = load_decoder(read_config(directory), SafetensorsFiles(directory), dtype=dtype)
-        self.digest = checkpoint_digest(directory)
-        self.tokenizer = TextTokenizer(directory)
+        self.decoder = load_decoder(checkpoint.config, checkpoint.tensors, dtype=dtype)
+        self.digest = checkpoint.digest
+        self.tokenizer = checkpoint.tokenizer
         self.generator = Generator(self.decoder, batch_size or DEFAULT_BATCH_SIZE)
 
     @property

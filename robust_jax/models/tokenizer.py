@@ -1,8 +1,13 @@
 """Text to token ids and back, and how a prompt becomes the text a model was trained on."""
 
 import os
+import re
 from collections.abc import Sequence
+from datetime import date
 from pathlib import Path
+from typing import Any
+
+from jinja2 import TemplateError
 
 from robust_jax.errors import InputError
 from robust_jax.types import Prompt
@@ -10,42 +15,73 @@ from robust_jax.types import Prompt
 # Without torch, transformers warns that models will not be available: here it only ever tokenises.
 os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
 
+CHAT_DATE = date(2024, 7, 26)
+"""Some chat templates tell the model today's date; they get this one, so that a reply is the same tomorrow."""
+
+DATE_CALL = re.compile(r"""strftime_now\(\s*(["'])(?P<form>[^"'\\]*)\1\s*\)""")
+DATE_QUESTION = re.compile(r"strftime_now\s+is\s+(not\s+)?defined")
+
+
+def load_tokenizer(directory: Path) -> Any:
+    """The `transformers` tokenizer of a checkpoint directory.
+
+    Raises:
+        InputError: it has none that can be loaded; one that brings its own code is never run.
+    """
+    from transformers import AutoTokenizer  # Takes over a second to import.
+
+    try:
+        return AutoTokenizer.from_pretrained(str(directory), local_files_only=True, trust_remote_code=False)
+    except (OSError, ValueError) as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(f"{directory} has no tokenizer that can be loaded: {reason}") from None
+
 
 class TextTokenizer:
-    """A checkpoint's tokenizer with its chat template, if it has one."""
+    """A model's tokenizer with its chat template, if it has one."""
 
-    def __init__(self, directory: Path):
-        from transformers import AutoTokenizer  # Takes over a second to import.
+    def __init__(self, tokenizer: Any):
+        """Wrap a `transformers` tokenizer.
 
-        try:
-            self._tokenizer = AutoTokenizer.from_pretrained(str(directory), local_files_only=True)
-        except (OSError, ValueError) as error:
-            reason = str(error).splitlines()[0]
-            raise InputError(f"{directory} has no tokenizer that can be loaded: {reason}") from None
+        Raises:
+            InputError: its chat template asks for the date in a way that cannot be pinned.
+        """
+        self._tokenizer = tokenizer
+        self._template = None if tokenizer.chat_template is None else pinned(tokenizer.get_chat_template())
 
     @property
     def has_chat_template(self) -> bool:
-        return self._tokenizer.chat_template is not None
+        return self._template is not None
 
     def prompt_text(self, prompt: Prompt) -> str:
         """What the model reads: the chat template's text, or the prompt's raw form for a model without one.
 
         Raises:
-            InputError: the model has no chat template and the prompt no raw form.
+            InputError: the model has no chat template and the prompt no raw form, or the template refuses the prompt.
         """
-        if self.has_chat_template and prompt.messages:
+        if self._is_chat(prompt):
             messages = [message._asdict() for message in prompt.messages]
-            text: str = self._tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+            try:
+                text: str = self._tokenizer.apply_chat_template(
+                    messages, chat_template=self._template, tokenize=False, add_generation_prompt=True
+                )
+            except TemplateError as error:
+                raise InputError(f"the model's chat template refuses the prompt: {error}") from None
             return text
         if prompt.raw is None:
             raise InputError("this model has no chat template; ask it with plain-text prompts")
         return prompt.raw
 
     def encode_prompts(self, prompts: Sequence[Prompt]) -> list[list[int]]:
-        """Token ids of whole prompts. A chat template writes its own BOS, so none is added to it."""
-        texts = [self.prompt_text(prompt) for prompt in prompts]
-        is_plain = not self.has_chat_template or not any(prompt.messages for prompt in prompts)
-        return self.encode(texts, special_tokens=is_plain)
+        """Token ids of whole prompts, with at most one BOS to begin with: a chat template writes its own."""
+        ids: list[list[int]] = [[] for _ in prompts]
+        for is_chat in (True, False):
+            places = [place for place, prompt in enumerate(prompts) if self._is_chat(prompt) == is_chat]
+            texts = [self.prompt_text(prompts[place]) for place in places]
+            for place, encoded in zip(places, self.encode(texts, special_tokens=not is_chat), strict=True):
+                begins_twice = encoded[:2] == [self._tokenizer.bos_token_id] * 2
+                ids[place] = encoded[1:] if begins_twice else encoded
+        return ids
 
     def encode(self, texts: Sequence[str], *, special_tokens: bool = False) -> list[list[int]]:
         """Token ids of bare texts; `special_tokens` adds what the tokenizer puts round a text, such as BOS."""
@@ -57,3 +93,18 @@ class TextTokenizer:
     def decode(self, ids: Sequence[int]) -> str:
         text: str = self._tokenizer.decode(list(ids), skip_special_tokens=True, clean_up_tokenization_spaces=False)
         return text
+
+    def _is_chat(self, prompt: Prompt) -> bool:
+        return self.has_chat_template and bool(prompt.messages)
+
+
+def pinned(template: str) -> str:
+    """A chat template with today's date, wherever it is asked for, replaced by `CHAT_DATE`.
+
+    Raises:
+        InputError: the date is asked for in a way that this does not see through.
+    """
+    fixed = DATE_CALL.sub(lambda call: repr(CHAT_DATE.strftime(call["form"])), template)
+    if "strftime_now" in DATE_QUESTION.sub("", fixed):
+        raise InputError("the model's chat template computes with today's date, which is not supported")
+    return fixed

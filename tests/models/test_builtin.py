@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenizerBase
 
 from robust_jax.models import LocalModel, load_model
-from robust_jax.models.registry import BUILTIN
+from robust_jax.models.sources import BUILTIN
 from robust_jax.problems import build_prompt, load_suite
 from robust_jax.randomness import rng
 from robust_jax.types import FeatureRequest, Sampling
