@@ -36,9 +36,8 @@ SLOT_MULTIPLE = 32
 """Caches come in multiples of so many slots: attention pays for every slot, filled or not."""
 SMALLEST_PREFIX = 16
 """A shorter shared prefix costs more in dispatch than it saves."""
-SMALLEST_BATCH = 8
-SHRINK = 4
-"""A batch is this many times smaller than the next larger one."""
+SMALL_BATCH = 4
+"""The smaller of the two sizes that batches come in is this many times smaller than the other."""
 
 StopCheck = Callable[[int, list[int]], int | None]
 """Given a prompt's index and its reply's tokens so far: how many of them stand before a stop text, or None."""
@@ -66,12 +65,10 @@ def bucket(size: int, smallest: int = 16) -> int:
     return power
 
 
-def batch_for(count: int, largest: int) -> int:
-    """The least of largest · {1, 1/4, 1/16 …}, but not under eight, that holds `count`; the largest if none does."""
-    size = largest
-    while size // SHRINK >= max(count, SMALLEST_BATCH):
-        size //= SHRINK
-    return size
+def shared_prefix_slots(length: int) -> int:
+    """How many slots a shared prefix gets: the least of 2ⁿ · {4, 5, 6, 7}/4 that holds it, as all rows pay for each."""
+    step = max(16, 2 ** (max(length - 1, 1).bit_length() - 3))
+    return step * math.ceil(length / step)
 
 
 def shared_prefix(prompts: Sequence[Sequence[int]]) -> int:
@@ -87,6 +84,11 @@ class Generator:
 
     decoder: Decoder
     batch_size: int
+
+    def batch_for(self, count: int) -> int:
+        """How many rows serve `count` prompts: all, or a fraction of them where that is enough."""
+        small = max(1, self.batch_size // SMALL_BATCH)
+        return small if count <= small else self.batch_size
 
     def __call__(
         self,
@@ -127,7 +129,7 @@ class _Work:
         find_stop: StopCheck | None,
         on_reply: Callable[[int], None],
     ):
-        self.decoder, self.features = generator.decoder, features
+        self.generator, self.decoder, self.features = generator, generator.decoder, features
         self.find_stop, self.on_reply = find_stop, on_reply
         common = shared_prefix(prompts)
         common = common if common >= SMALLEST_PREFIX else 0
@@ -144,7 +146,7 @@ class _Work:
         longest = bucket(len(self.prompts[self.waiting[0]]))
         room = longest + max(sampling.max_tokens for sampling in samplings)
         slots = SLOT_MULTIPLE * math.ceil(room / SLOT_MULTIPLE)
-        batch = batch_for(len(prompts), generator.batch_size)
+        batch = generator.batch_for(len(prompts))
         dtype = self.decoder.embed_tokens.dtype
         self.rows: Rows = empty_rows(self.decoder.config, batch, slots, len(features.layers), dtype)
         self.owner: list[int | None] = [None] * batch
@@ -166,8 +168,8 @@ class _Work:
     def shrink(self) -> None:
         """Gather the unfinished rows into a smaller batch if they fit into one and nothing waits."""
         writing = [row for row, index in enumerate(self.owner) if index is not None]
-        smaller = batch_for(len(writing), self.batch)
-        if self.waiting or smaller == self.batch:
+        smaller = self.generator.batch_for(len(writing))
+        if self.waiting or smaller >= self.batch:
             return
         # Rows that have finished fill up the smaller batch and stay inactive.
         idle = [row for row, index in enumerate(self.owner) if index is None]
@@ -196,13 +198,12 @@ class _Work:
 
     def decode(self) -> None:
         """Decode a chunk, and hand over the replies that it completed."""
-        smaller = self.batch // SHRINK
-        enough = self.batch - self.refill_size if self.waiting else smaller if smaller >= SMALLEST_BATCH else 0
+        enough = self.batch - self.refill_size if self.waiting else self.generator.batch_for(1)
         self.rows, chunk = decode_chunk(
             self.decoder,
             self.rows,
             self.prefix,
-            jnp.int32(enough),
+            jnp.int32(enough if enough < self.batch else 0),
             features=self.features,
             kind=self.kind,
             eos=self.decoder.config.eos_token_ids,
@@ -242,14 +243,16 @@ class _Work:
             self.on_reply(index)
 
     def _read_prefix(self, tokens: Sequence[int]) -> Prefix:
-        padded = np.zeros((1, bucket(len(tokens))), np.int32)
+        padded = np.zeros((1, shared_prefix_slots(len(tokens))), np.int32)
         padded[0, : len(tokens)] = tokens
         return Prefix(read_prefix(self.decoder, padded), jnp.int32(len(tokens)))
 
     def _new_prompts(self, chosen: Sequence[int], places: Sequence[int]) -> NewPrompts:
-        """The chosen prompts, each once, for the rows at `places`; padded to one of two numbers of prompts and rows."""
+        """The chosen prompts, each once, for the rows at `places`; padded to a fixed number of prompts and of rows."""
         distinct = {prompt: number for number, prompt in enumerate(dict.fromkeys(self.prompts[i] for i in chosen))}
-        count = batch_for(len(distinct), self.refill_size)
+        few = max(1, self.refill_size // SMALL_BATCH)
+        # Only where replies share prompts is a smaller number of prompts worth a compilation of its own.
+        count = few if len(distinct) <= min(few, len(chosen) // 2) else self.refill_size
         tokens = np.zeros((count, bucket(max(map(len, distinct)))), np.int32)
         lengths = np.ones(count, np.int32)
         for prompt, number in distinct.items():

@@ -12,10 +12,14 @@ def token_statistics(logits: Float[Array, "*lead V"], tokens: Int[Array, "*lead"
 
     Self-certainty of one token is −(1/k) Σ_{v in top k} log(k·P(v)), with P over the whole vocabulary.
     """
-    log_probabilities = jax.nn.log_softmax(logits.astype(jnp.float32), axis=-1)
-    chosen = jnp.take_along_axis(log_probabilities, tokens[..., None], axis=-1)[..., 0]
-    entropy = -jnp.sum(jnp.exp(log_probabilities) * log_probabilities, axis=-1)
+    logits = logits.astype(jnp.float32)
+    # Sums over the vocabulary, from its largest logit on: no second array of its size is written, nothing cancels.
+    largest = jnp.max(logits, axis=-1, keepdims=True)
+    exponentials = jnp.exp(logits - largest)
+    total = jnp.sum(exponentials, axis=-1)
+    entropy = jnp.log(total) - jnp.sum(exponentials * (logits - largest), axis=-1) / total
+    chosen = (jnp.take_along_axis(logits, tokens[..., None], axis=-1) - largest)[..., 0] - jnp.log(total)
     k = min(SELF_CERTAINTY_TOP_K, logits.shape[-1])
-    top, _ = jax.lax.top_k(log_probabilities, k)
-    self_certainty = -(jnp.mean(top, axis=-1) + jnp.log(jnp.float32(k)))
+    top, _ = jax.lax.top_k(logits, k)
+    self_certainty = jnp.log(total) - jnp.mean(top - largest, axis=-1) - jnp.log(jnp.float32(k))
     return jnp.stack([chosen, entropy, self_certainty], axis=-1)

@@ -7,11 +7,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from robust_jax.models import generation
 from robust_jax.models.config import DecoderConfig
 from robust_jax.models.decoder import Decoder
-from robust_jax.models.generation import Generator, Reply, batch_for, bucket, shared_prefix
+from robust_jax.models.generation import Generator, Reply, bucket, shared_prefix, shared_prefix_slots
 from robust_jax.models.sampling import Draws, draw_kind, next_tokens
 from robust_jax.models.token_statistics import token_statistics
 from robust_jax.types import FeatureRequest, Sampling
@@ -221,9 +223,17 @@ def test_buckets_hold_their_sizes_and_are_few() -> None:
     assert len(sizes) == 17
 
 
-def test_batches_come_in_few_sizes() -> None:
-    assert [batch_for(count, 128) for count in (1, 8, 9, 32, 33, 500)] == [8, 8, 32, 32, 128, 128]
-    assert [batch_for(count, 4) for count in (1, 4, 9)] == [4, 4, 4]
+@given(st.integers(1, 300), st.integers(1, 500))
+def test_batches_come_in_two_sizes(batch_size: int, count: int) -> None:
+    batch = Generator(DECODER, batch_size).batch_for(count)
+    assert batch in (batch_size, max(1, batch_size // 4))
+    assert batch >= min(count, batch_size)
+
+
+@given(st.integers(1, 100_000))
+def test_a_prefix_pays_for_few_empty_slots(length: int) -> None:
+    slots = shared_prefix_slots(length)
+    assert length <= slots <= max(length * 1.25, length + 15)
 
 
 def test_the_shared_prefix_leaves_every_prompt_a_token() -> None:
