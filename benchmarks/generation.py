@@ -179,15 +179,15 @@ def llama_server(python: str, gguf: Path) -> Iterator[str]:
         server.kill()
 
 
-def ask_server(address: str, ids: list[list[int]]) -> list[str]:
+def ask_server(address: str, texts: list[str]) -> list[str]:
     """One prompt after another: the server reuses the prefix that a prompt shares with the one before."""
-    texts = []
-    for prompt in ids:
-        body = json.dumps({"prompt": prompt, "max_tokens": NEW_TOKENS, "temperature": 0.0}).encode()
+    replies = []
+    for prompt in texts:
+        body = json.dumps({"prompt": prompt, "max_tokens": NEW_TOKENS, "temperature": 0.0, "repeat_penalty": 1.0}).encode()
         request = urllib.request.Request(address, body, {"Content-Type": "application/json"})
         with urllib.request.urlopen(request) as reply:
-            texts.append(json.load(reply)["choices"][0]["text"])
-    return texts
+            replies.append(json.load(reply)["choices"][0]["text"])
+    return replies
 
 
 def matrix_product_ceiling(width: int = 1536, seconds: float = 2.0) -> float:
@@ -242,7 +242,8 @@ def main() -> None:
         reference = Transformers(model, ids, layer, options.transformers_batch)
         systems |= {"a": reference.single_pass, "b": reference.two_passes}
     with llama_server(options.llama_python, options.gguf) if "c" in chosen else _nothing() as address:
-        systems["c"] = lambda: ask_server(address, ids)
+        texts = [model.tokenizer.prompt_text(prompt) for prompt in asked]
+        systems["c"] = lambda: ask_server(address, texts)
         start = time.perf_counter()
         ours = systems["ours"]()
         print(f"compilation and first run: {time.perf_counter() - start:.1f} s", flush=True)
