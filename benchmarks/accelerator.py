@@ -8,10 +8,10 @@ has its full length and the work is known exactly. The three levels of features 
 
 import argparse
 import time
+from dataclasses import replace
 from statistics import median
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from robust_jax.models.config import DecoderConfig
@@ -20,11 +20,11 @@ from robust_jax.models.generation import Generator
 from robust_jax.types import FeatureRequest, Sampling
 
 SHAPES = {
-    "tiny": dict(vocab_size=512, hidden_size=64, intermediate_size=128, num_layers=2, num_heads=4, num_kv_heads=2, head_dim=16),
-    "llama-3.2-1b": dict(vocab_size=128_256, hidden_size=2048, intermediate_size=8192, num_layers=16, num_heads=32, num_kv_heads=8, head_dim=64),
-    "llama-3.2-3b": dict(vocab_size=128_256, hidden_size=3072, intermediate_size=8192, num_layers=28, num_heads=24, num_kv_heads=8, head_dim=128),
-    "llama-3.1-8b": dict(vocab_size=128_256, hidden_size=4096, intermediate_size=14_336, num_layers=32, num_heads=32, num_kv_heads=8, head_dim=128),
-}  # fmt: skip
+    "tiny": DecoderConfig(512, 64, 128, num_layers=2, num_heads=4, num_kv_heads=2, head_dim=16),
+    "llama-3.2-1b": DecoderConfig(128_256, 2048, 8192, num_layers=16, num_heads=32, num_kv_heads=8, head_dim=64),
+    "llama-3.2-3b": DecoderConfig(128_256, 3072, 8192, num_layers=28, num_heads=24, num_kv_heads=8, head_dim=128),
+    "llama-3.1-8b": DecoderConfig(128_256, 4096, 14_336, num_layers=32, num_heads=32, num_kv_heads=8, head_dim=128),
+}
 
 PEAKS = {"H100": (989e12, 3.35e12), "H200": (989e12, 4.8e12), "A100": (312e12, 2.04e12)}
 """Dense bfloat16 FLOP/s and bytes/s of memory, by a part of the device's name."""
@@ -32,7 +32,7 @@ PEAKS = {"H100": (989e12, 3.35e12), "H200": (989e12, 4.8e12), "A100": (312e12, 2
 
 def random_decoder(shape: str, dtype: str) -> Decoder:
     """Weights are drawn on the device, so nothing passes through the host."""
-    config = DecoderConfig(**SHAPES[shape], tie_embeddings=True, max_positions=8192)
+    config = replace(SHAPES[shape], tie_embeddings=True, max_positions=8192)
 
     @jax.jit
     def draw() -> Decoder:
@@ -64,7 +64,7 @@ def main() -> None:
     config = decoder.config
     parameters = sum(leaf.size for leaf in jax.tree.leaves(decoder))
     size = sum(leaf.nbytes for leaf in jax.tree.leaves(decoder))
-    print(f"{device.device_kind}: {options.shape}, {parameters:,} parameters, {size / 2**30:.1f} GiB in {options.dtype}")
+    print(f"{device.device_kind}: {options.shape}, {parameters:,} parameters, {size / 2**30:.1f} GiB {options.dtype}")
 
     generator = Generator(decoder, options.batch_size)
     prompts = random_prompts(options.prompts, options.shared, options.own, config.vocab_size)
@@ -98,8 +98,12 @@ def main() -> None:
         middle = median(taken)
         share = ""
         if peak:
-            share = f", {work / middle / peak[0]:.1%} of peak FLOP/s, weights read at {size * steps / middle / peak[1]:.1%} of peak"
-        print(f"{name:34} {middle:7.2f} s  {written / middle:9,.0f} tokens/s{share}  {middle / baseline:.2f} × text alone")
+            share = (
+                f", {work / middle / peak[0]:.1%} of peak FLOP/s, {size * steps / middle / peak[1]:.1%} of peak bytes/s"
+            )
+        print(
+            f"{name:34} {middle:7.2f} s  {written / middle:9,.0f} tokens/s  {middle / baseline:.2f} × text alone{share}"
+        )
 
 
 if __name__ == "__main__":

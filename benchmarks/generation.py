@@ -183,7 +183,8 @@ def ask_server(address: str, texts: list[str]) -> list[str]:
     """One prompt after another: the server reuses the prefix that a prompt shares with the one before."""
     replies = []
     for prompt in texts:
-        body = json.dumps({"prompt": prompt, "max_tokens": NEW_TOKENS, "temperature": 0.0, "repeat_penalty": 1.0}).encode()
+        settings = {"prompt": prompt, "max_tokens": NEW_TOKENS, "temperature": 0.0, "repeat_penalty": 1.0}
+        body = json.dumps(settings).encode()
         request = urllib.request.Request(address, body, {"Content-Type": "application/json"})
         with urllib.request.urlopen(request) as reply:
             replies.append(json.load(reply)["choices"][0]["text"])

@@ -143,7 +143,8 @@ class _Work:
         )
         self.replies = [Reply() for _ in prompts]
 
-        longest = bucket(len(self.prompts[self.waiting[0]]))
+        # A power of two, so that calls with somewhat longer and shorter prompts run the same programs.
+        longest = 2 ** max(4, (len(self.prompts[self.waiting[0]]) - 1).bit_length())
         room = longest + max(sampling.max_tokens for sampling in samplings)
         slots = SLOT_MULTIPLE * math.ceil(room / SLOT_MULTIPLE)
         batch = generator.batch_for(len(prompts))

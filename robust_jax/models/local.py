@@ -11,11 +11,21 @@ from jaxtyping import Array, Bool, Float, Int
 
 from robust_jax.errors import InputError
 from robust_jax.models.checkpoint import load_decoder
+from robust_jax.models.compilation import keep_compiled_programs
 from robust_jax.models.decoder import Decoder
 from robust_jax.models.generation import Generator, Reply, bucket
 from robust_jax.models.sources import Checkpoint
 from robust_jax.models.token_statistics import token_statistics
-from robust_jax.types import Capabilities, FeatureRequest, ModelDefaults, Prompt, Response, Sampling, TokenStatistics
+from robust_jax.types import (
+    Capabilities,
+    FeatureRequest,
+    FinishReason,
+    ModelDefaults,
+    Prompt,
+    Response,
+    Sampling,
+    TokenStatistics,
+)
 
 DEFAULT_BATCH_SIZE = 128
 
@@ -31,6 +41,7 @@ class LocalModel:
         """
         if dtype == "bfloat16" and jax.default_backend() == "cpu":
             raise InputError("bfloat16 is a format of accelerators: on a CPU leave --dtype at float32")
+        keep_compiled_programs()
         self.name = name
         self.decoder = load_decoder(checkpoint.config, checkpoint.tensors, dtype=dtype)
         self.digest = checkpoint.digest
@@ -60,8 +71,8 @@ class LocalModel:
         report = on_reply or (lambda index: None)
         samplings = [sampling] * len(prompts) if isinstance(sampling, Sampling) else list(sampling)
         encoded = self.tokenizer.encode_prompts(prompts)
-        room = self.decoder.config.max_positions
-        fitting = [index for index, ids in enumerate(encoded) if len(ids) + samplings[index].max_tokens <= room]
+        responses = [self._unanswered(len(ids), one, features) for ids, one in zip(encoded, samplings, strict=True)]
+        fitting = [index for index, response in enumerate(responses) if not response.message]
         replies = self.generator(
             [encoded[index] for index in fitting],
             [samplings[index] for index in fitting],
@@ -71,18 +82,6 @@ class LocalModel:
             else None,
             lambda place: report(fitting[place]),
         )
-        nothing = np.full((len(features.layers), self.decoder.config.hidden_size), np.nan, np.float32)
-        responses = [
-            Response(
-                text="",
-                hidden=nothing if features.layers else None,
-                statistics=TokenStatistics(*[float("nan")] * 3) if features.statistics else None,
-                finish_reason="context",
-                prompt_tokens=len(ids),
-                message=f"{len(ids)} prompt tokens and {one.max_tokens} new ones exceed the context of {room}",
-            )
-            for ids, one in zip(encoded, samplings, strict=True)
-        ]
         for index, reply in zip(fitting, replies, strict=True):
             responses[index] = self._response(reply, len(encoded[index]), samplings[index], features)
         return responses
@@ -119,6 +118,24 @@ class LocalModel:
     @cached_property
     def _embedding_table(self) -> Float[np.ndarray, "V D"]:
         return np.asarray(self.decoder.embed_tokens[...], np.float32)
+
+    def _unanswered(self, prompt_tokens: int, sampling: Sampling, features: FeatureRequest) -> Response:
+        """What stands for a reply until there is one; its message says why there will be none, if so."""
+        room, message = self.decoder.config.max_positions, ""
+        reason: FinishReason = "context"
+        if prompt_tokens + sampling.max_tokens > room:
+            message = f"{prompt_tokens} prompt tokens and {sampling.max_tokens} new ones exceed the context of {room}"
+        elif not prompt_tokens:
+            reason, message = "error", "the prompt is empty, and this model's tokenizer begins it with no token"
+        nothing = np.full((len(features.layers), self.decoder.config.hidden_size), np.nan, np.float32)
+        return Response(
+            text="",
+            finish_reason=reason,
+            prompt_tokens=prompt_tokens,
+            hidden=nothing if features.layers else None,
+            statistics=TokenStatistics(*[float("nan")] * 3) if features.statistics else None,
+            message=message,
+        )
 
     def _response(self, reply: Reply, prompt_tokens: int, sampling: Sampling, features: FeatureRequest) -> Response:
         count = len(reply.token_ids)

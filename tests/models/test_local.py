@@ -99,6 +99,12 @@ def test_a_prompt_beyond_the_context_is_skipped_not_cut(tmp_path: Path) -> None:
     assert too_long.hidden is not None and too_long.hidden.shape == (2, 32) and np.isnan(too_long.hidden).all()
 
 
+def test_an_empty_prompt_without_a_bos_is_an_error_not_a_crash(tmp_path: Path) -> None:
+    empty, other = model(tmp_path, bos=False).respond(asked("", "abc"), Sampling(max_tokens=4), FEATURES)
+    assert empty.finish_reason == "error" and "empty" in empty.message
+    assert other.finish_reason != "error"
+
+
 def test_a_chat_template_brings_the_only_bos(tmp_path: Path) -> None:
     local = model(tmp_path, chat_template=CHAT)
     (ids,) = local.tokenizer.encode_prompts(asked("hi"))
