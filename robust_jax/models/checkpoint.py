@@ -25,6 +25,7 @@ from robust_jax.models.families import tensor_table
 
 WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"
+EMBEDDING, HEAD = "model.embed_tokens.weight", "lm_head.weight"
 STORED_DTYPES = ("F32", "F16", "BF16")
 SLAB_BYTES = 2**24
 """How much of a parameter is read at a time."""
@@ -135,7 +136,7 @@ def load_decoder(
     """
     decoder = nnx.eval_shape(lambda: Decoder(config, key=jax.random.key(0)))
     parameters = _parameters(decoder)
-    table = tensor_table(config, parameters)
+    table = tensor_table(config.traits, config.num_layers, parameters)
     _check(config, tensors, {name: [parameters[part][1].shape for part in parts] for name, parts in table.items()})
     starts: dict[str, tuple[str, int]] = {}
     for name, parts in table.items():
@@ -170,14 +171,14 @@ def checkpoint_digest(directory: Path) -> str:
 def save_decoder(decoder: Decoder, directory: Path) -> None:
     """Write a checkpoint that `load_decoder` and `transformers` read (the tokenizer is written by its owner)."""
     directory.mkdir(parents=True, exist_ok=True)
-    parameters = _parameters(decoder)
+    config, parameters = decoder.config, _parameters(decoder)
     tensors = {
         name: np.concatenate([np.asarray(parameters[part][1][...]) for part in parts])
-        for name, parts in tensor_table(decoder.config, parameters).items()
+        for name, parts in tensor_table(config.traits, config.num_layers, parameters).items()
     }
     save_file(tensors, directory / WEIGHTS, metadata={"format": "pt"})
-    config = json.dumps(decoder.config.to_hf_config(), indent=2) + "\n"
-    (directory / "config.json").write_text(config, encoding="utf-8")
+    written = config.to_hf_config() | {"dtype": str(decoder.embed_tokens.dtype)}
+    (directory / "config.json").write_text(json.dumps(written, indent=2) + "\n", encoding="utf-8")
 
 
 def _parameters(decoder: Decoder) -> dict[str, tuple[ParameterPath, nnx.Param]]:
@@ -197,13 +198,26 @@ def _check(config: DecoderConfig, tensors: TensorFile, wanted: Mapping[str, list
         expected = (sum(shape[0] for shape in wanted[name]), *wanted[name][0][1:])
         if tuple(found[name]) != expected:
             problems.append(f"{name} has shape {tuple(found[name])}, expected {expected}")
+    if config.tie_embeddings and HEAD in found and not _are_equal(tensors, HEAD, EMBEDDING):
+        problems.append(f"{HEAD} is not the embedding that tie_word_embeddings says it is")
     if problems:
         raise InputError(f"the weights of {tensors} do not fit its configuration: {'; '.join(problems)}")
 
 
+def _are_equal(tensors: TensorFile, one: str, other: str) -> bool:
+    """Whether two tensors hold the same; one that is not there is found missing elsewhere."""
+    shapes = tensors.shapes
+    if shapes[one] != shapes.get(other):
+        return other not in shapes
+    rows, columns = shapes[one]
+    step = max(1, SLAB_BYTES // (4 * columns))
+    slabs = [(slice(start, min(start + step, rows)), slice(0, columns)) for start in range(0, rows, step)]
+    return all(np.array_equal(tensors.read(one, slab), tensors.read(other, slab)) for slab in slabs)
+
+
 def _is_redundant(name: str, config: DecoderConfig) -> bool:
     """Whether some exporters write this tensor although the configuration makes it superfluous."""
-    return name.endswith("rotary_emb.inv_freq") or (config.tie_embeddings and name == "lm_head.weight")
+    return name.endswith("rotary_emb.inv_freq") or (config.tie_embeddings and name == HEAD)
 
 
 def _load(

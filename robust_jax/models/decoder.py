@@ -14,6 +14,7 @@ from flax import nnx
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from robust_jax.models.config import DecoderConfig
+from robust_jax.models.rope import Rotation, rotate, rotation
 
 
 class KeyValues(NamedTuple):
@@ -41,7 +42,8 @@ class Context(NamedTuple):
     cache: list[KeyValues]
     """A layer each, rows' own slots; the new tokens are written into them."""
     slots: Int[Array, "B T"]
-    """Where each new token is written; a slot beyond the cache drops it."""
+    """Where each new token is written; a slot beyond the cache drops it. Layers with a window take slot s of a row to
+    hold the token at position s, counted from the end of the prefix."""
     mask: Bool[Array, "B T S"]
     """Which of the row's slots each new token attends to, itself included."""
     prefix: Prefix | None = None
@@ -59,22 +61,41 @@ class Output(NamedTuple):
     """The rows' slots with the new tokens in them; without a context, the tokens' own keys and values."""
 
 
-def rotary(x: Float[Array, "B T X H"], positions: Int[Array, "B T"], theta: float) -> Float[Array, "B T X H"]:
-    """Rotate each pair (i, i + H/2) of every head by position · theta^(−2i/H)."""
-    half = x.shape[-1] // 2
-    frequencies = theta ** (-jnp.arange(half, dtype=jnp.float32) / half)
-    angles = positions[:, :, None, None].astype(jnp.float32) * frequencies
-    cos, sin = jnp.cos(angles), jnp.sin(angles)
-    low, high = x[..., :half].astype(jnp.float32), x[..., half:].astype(jnp.float32)
-    return jnp.concatenate([low * cos - high * sin, high * cos + low * sin], axis=-1).astype(x.dtype)
+class View(NamedTuple):
+    """What each new token attends to in a layer."""
+
+    own: Bool[Array, "B T S"]
+    """Of the row's own slots; without a context, of the new tokens themselves."""
+    prefix: Bool[Array, "#B #T P"] | None = None
+    """Of the slots of the shared prefix."""
+
+
+def view(window: int | None, positions: Int[Array, "B T"], context: Context | None) -> View:
+    """What a layer with that window, or without one, attends to."""
+    batch, length = positions.shape
+    if context is None:
+        distance = jnp.arange(length)[:, None] - jnp.arange(length)
+        near = distance >= 0 if window is None else (distance >= 0) & (distance < window)
+        return View(jnp.broadcast_to(near, (batch, length, length)))
+    start: Array | int = 0
+    prefix = None
+    if context.prefix is not None:
+        start = context.prefix.length
+        slots = jnp.arange(context.prefix.layers[0].keys.shape[-1])
+        prefix = (slots < start)[None, None]
+        if window is not None:
+            prefix &= positions[:, :, None] - slots < window
+    own = context.mask
+    if window is not None:
+        own &= positions[:, :, None] - (start + jnp.arange(own.shape[-1])) < window
+    return View(own, prefix)
 
 
 def attend(
     queries: Float[Array, "B T N H"],
     own: KeyValues,
-    mask: Bool[Array, "B T S"],
+    seen: View,
     prefix: KeyValues | None = None,
-    prefix_length: Int[Array, ""] | int = 0,
 ) -> Float[Array, "B T N H"]:
     """Grouped-query attention over a row's own slots and, where given, a prefix that all rows share.
 
@@ -83,30 +104,36 @@ def attend(
     _, length, heads, width = queries.shape
     kv_heads = own.keys.shape[1]
     grouped = rearrange(queries * width**-0.5, "B T (K G) H -> B K (G T) H", K=kv_heads)
-    tiled = jnp.tile(mask, (1, heads // kv_heads, 1))[:, None]
-    scores = jnp.einsum("BKXH,BKHS->BKXS", grouped, own.keys, preferred_element_type=jnp.float32)
-    scores = jnp.where(tiled, scores, -jnp.inf)
+
+    def mask(scores: Float[Array, "B K X S"], seen: Bool[Array, "#B #T S"]) -> Float[Array, "B K X S"]:
+        every_query = jnp.broadcast_to(seen, (seen.shape[0], length, seen.shape[2]))
+        return jnp.where(jnp.tile(every_query, (1, heads // kv_heads, 1))[:, None], scores, -jnp.inf)
+
+    scores = mask(jnp.einsum("BKXH,BKHS->BKXS", grouped, own.keys, preferred_element_type=jnp.float32), seen.own)
     if prefix is None:
         weights = jax.nn.softmax(scores, axis=-1).astype(own.values.dtype)
         mixed = jnp.einsum("BKXS,BKSH->BKXH", weights, own.values)
     else:
         split = prefix.keys.shape[-1]
         shared = jnp.einsum("BKXH,KHS->BKXS", grouped, prefix.keys, preferred_element_type=jnp.float32)
-        shared = jnp.where(jnp.arange(split) < prefix_length, shared, -jnp.inf)
-        weights = jax.nn.softmax(jnp.concatenate([shared, scores], axis=-1), axis=-1).astype(own.values.dtype)
+        assert seen.prefix is not None
+        scores = jnp.concatenate([mask(shared, seen.prefix), scores], axis=-1)
+        weights = jax.nn.softmax(scores, axis=-1).astype(own.values.dtype)
         mixed = jnp.einsum("BKXS,KSH->BKXH", weights[..., :split], prefix.values)
         mixed += jnp.einsum("BKXS,BKSH->BKXH", weights[..., split:], own.values)
     return rearrange(mixed, "B K (G T) H -> B T (K G) H", T=length)
 
 
 class Linear(nnx.Module):
-    """y = x Wᵀ with W of shape [out, in]."""
+    """y = x Wᵀ + b with W of shape [out, in], and b only where there is a bias."""
 
-    def __init__(self, size_in: int, size_out: int, *, key: PRNGKeyArray, scale: float = 1.0):
+    def __init__(self, size_in: int, size_out: int, *, key: PRNGKeyArray, scale: float = 1.0, bias: bool = False):
         self.weight = nnx.Param(jax.random.normal(key, (size_out, size_in)) * scale * size_in**-0.5)
+        self.bias = nnx.Param(jnp.zeros(size_out)) if bias else None
 
     def __call__(self, x: Float[Array, "*lead I"]) -> Float[Array, "*lead O"]:
-        return jnp.einsum("...I,OI->...O", x, self.weight[...])
+        y = jnp.einsum("...I,OI->...O", x, self.weight[...])
+        return y if self.bias is None else y + self.bias[...]
 
 
 class RMSNorm(nnx.Module):
@@ -126,25 +153,30 @@ class Attention(nnx.Module):
     def __init__(self, config: DecoderConfig, *, key: PRNGKeyArray):
         q, k, v, o = jax.random.split(key, 4)
         queries, pairs = config.num_heads * config.head_dim, config.num_kv_heads * config.head_dim
-        self.q_proj = Linear(config.hidden_size, queries, key=q)
-        self.k_proj = Linear(config.hidden_size, pairs, key=k)
-        self.v_proj = Linear(config.hidden_size, pairs, key=v)
-        self.o_proj = Linear(queries, config.hidden_size, key=o, scale=(2 * config.num_layers) ** -0.5)
-        self.head_dim, self.theta = config.head_dim, config.rope_theta
+        has_bias = config.attention_bias or config.traits.qkv_bias
+        self.q_proj = Linear(config.hidden_size, queries, key=q, bias=has_bias)
+        self.k_proj = Linear(config.hidden_size, pairs, key=k, bias=has_bias)
+        self.v_proj = Linear(config.hidden_size, pairs, key=v, bias=has_bias)
+        scale = (2 * config.num_layers) ** -0.5
+        self.o_proj = Linear(queries, config.hidden_size, key=o, scale=scale, bias=config.attention_bias)
+        self.q_norm = RMSNorm(config.head_dim, config.norm_eps) if config.traits.head_norms else None
+        self.k_norm = RMSNorm(config.head_dim, config.norm_eps) if config.traits.head_norms else None
+        self.head_dim = config.head_dim
 
     def __call__(
-        self, x: Float[Array, "B T D"], positions: Int[Array, "B T"], context: Context | None, layer: int
+        self, x: Float[Array, "B T D"], turn: Rotation, seen: View, context: Context | None, layer: int
     ) -> tuple[Float[Array, "B T D"], KeyValues]:
         batch, length, _ = x.shape
         q, k, v = (
             projection(x).reshape(batch, length, -1, self.head_dim)
             for projection in (self.q_proj, self.k_proj, self.v_proj)
         )
-        q, k = rotary(q, positions, self.theta), rotary(k, positions, self.theta)
+        if self.q_norm is not None and self.k_norm is not None:
+            q, k = self.q_norm(q), self.k_norm(k)
+        q, k = rotate(q, turn), rotate(k, turn)
         if context is None:
             own = KeyValues(rearrange(k, "B T K H -> B K H T"), rearrange(v, "B T K H -> B K T H"))
-            causal = jnp.broadcast_to(jnp.tril(jnp.ones((length, length), bool)), (batch, length, length))
-            mixed = attend(q, own, causal)
+            mixed = attend(q, own, seen)
         else:
             rows = jnp.arange(batch)[:, None]
             cached = context.cache[layer]
@@ -152,20 +184,17 @@ class Attention(nnx.Module):
                 cached.keys.at[rows, :, :, context.slots].set(k, mode="drop"),
                 cached.values.at[rows, :, context.slots].set(v, mode="drop"),
             )
-            if context.prefix is None:
-                mixed = attend(q, own, context.mask)
-            else:
-                mixed = attend(q, own, context.mask, context.prefix.layers[layer], context.prefix.length)
+            mixed = attend(q, own, seen, context.prefix.layers[layer] if context.prefix else None)
         return self.o_proj(mixed.reshape(batch, length, -1)), own
 
 
 class MLP(nnx.Module):
     def __init__(self, config: DecoderConfig, *, key: PRNGKeyArray):
         gate, up, down = jax.random.split(key, 3)
-        self.gate_proj = Linear(config.hidden_size, config.intermediate_size, key=gate)
-        self.up_proj = Linear(config.hidden_size, config.intermediate_size, key=up)
-        scale = (2 * config.num_layers) ** -0.5
-        self.down_proj = Linear(config.intermediate_size, config.hidden_size, key=down, scale=scale)
+        narrow, wide, bias = config.hidden_size, config.intermediate_size, config.mlp_bias
+        self.gate_proj = Linear(narrow, wide, key=gate, bias=bias)
+        self.up_proj = Linear(narrow, wide, key=up, bias=bias)
+        self.down_proj = Linear(wide, narrow, key=down, scale=(2 * config.num_layers) ** -0.5, bias=bias)
 
     def __call__(self, x: Float[Array, "B T D"]) -> Float[Array, "B T D"]:
         return self.down_proj(jax.nn.silu(self.gate_proj(x)) * self.up_proj(x))
@@ -180,9 +209,9 @@ class Block(nnx.Module):
         self.mlp = MLP(config, key=mlp)
 
     def __call__(
-        self, x: Float[Array, "B T D"], positions: Int[Array, "B T"], context: Context | None, layer: int
+        self, x: Float[Array, "B T D"], turn: Rotation, seen: View, context: Context | None, layer: int
     ) -> tuple[Float[Array, "B T D"], KeyValues]:
-        mixed, own = self.self_attn(self.input_layernorm(x), positions, context, layer)
+        mixed, own = self.self_attn(self.input_layernorm(x), turn, seen, context, layer)
         x = x + mixed
         return x + self.mlp(self.post_attention_layernorm(x)), own
 
@@ -207,16 +236,26 @@ class Decoder(nnx.Module):
         positions: Int[Array, "B T"],
         context: Context | None = None,
         layers: Sequence[int] = (),
+        lengths: Int[Array, " B"] | None = None,
     ) -> Output:
         """Run the blocks over `tokens`; without a context the tokens attend causally to one another alone.
 
-        `layers` names the blocks whose output is recorded: hidden_states[l] in transformers' indexing, so 0 is the
-        embedding and L the last block before the final norm.
+        Args:
+            layers: the blocks whose output is recorded: hidden_states[l] in transformers' indexing, so 0 is the
+                embedding and L the last block before the final norm.
+            lengths: how long each row's sequence is or may become, its context included. Only LongRoPE looks at it,
+                which rotates a sequence beyond the original context otherwise than a shorter one: every pass over a
+                sequence, and over a prefix that it shares, must be given lengths on the same side of that bound
+                (`config.rope.is_long`). Without it, a row is as long as the largest of its positions says, which is
+                right for a pass over whole sequences without padding.
         """
+        turn = rotation(self.config.rope, self.config.head_dim, positions, lengths)
+        windows = [self.config.window(index) for index in range(self.config.num_layers)]
+        views = {window: view(window, positions, context) for window in dict.fromkeys(windows)}
         x = self.embed_tokens[...][tokens]
         cache, states = [], {0: x}
-        for index, block in enumerate(self.layers):
-            x, own = block(x, positions, context, index)
+        for index, (block, window) in enumerate(zip(self.layers, windows, strict=True)):
+            x, own = block(x, turn, views[window], context, index)
             cache.append(own)
             states[index + 1] = x
         recorded = jnp.stack([states[layer] for layer in layers]) if layers else jnp.zeros((0, *x.shape), x.dtype)
