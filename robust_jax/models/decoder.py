@@ -11,43 +11,11 @@ import jax
 import jax.numpy as jnp
 from einops import rearrange
 from flax import nnx
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
+from robust_jax.models.attention import Context, KeyValues, View, attend, view
 from robust_jax.models.config import DecoderConfig
 from robust_jax.models.rope import Rotation, rotate, rotation
-
-
-class KeyValues(NamedTuple):
-    """One layer's keys and values: of a batch's rows, or (without B) of a prefix that all rows share.
-
-    Slots run along the axis that each product streams over: a decoding step reads them three times as fast as in
-    the order [B, S, K, H].
-    """
-
-    keys: Float[Array, "*B K H S"]
-    values: Float[Array, "*B K S H"]
-
-
-class Prefix(NamedTuple):
-    """The tokens that all rows begin with."""
-
-    layers: list[KeyValues]
-    length: Int[Array, ""]
-    """How many of their slots are filled."""
-
-
-class Context(NamedTuple):
-    """What the tokens of a forward pass can see besides themselves."""
-
-    cache: list[KeyValues]
-    """A layer each, rows' own slots; the new tokens are written into them."""
-    slots: Int[Array, "B T"]
-    """Where each new token is written; a slot beyond the cache drops it. Layers with a window take slot s of a row to
-    hold the token at position s, counted from the end of the prefix."""
-    mask: Bool[Array, "B T S"]
-    """Which of the row's slots each new token attends to, itself included."""
-    prefix: Prefix | None = None
-    """What every new token attends to besides."""
 
 
 class Output(NamedTuple):
@@ -59,69 +27,6 @@ class Output(NamedTuple):
     """The residual stream after each requested block, before the final norm."""
     cache: list[KeyValues]
     """The rows' slots with the new tokens in them; without a context, the tokens' own keys and values."""
-
-
-class View(NamedTuple):
-    """What each new token attends to in a layer."""
-
-    own: Bool[Array, "B T S"]
-    """Of the row's own slots; without a context, of the new tokens themselves."""
-    prefix: Bool[Array, "#B #T P"] | None = None
-    """Of the slots of the shared prefix."""
-
-
-def view(window: int | None, positions: Int[Array, "B T"], context: Context | None) -> View:
-    """What a layer with that window, or without one, attends to."""
-    batch, length = positions.shape
-    if context is None:
-        distance = jnp.arange(length)[:, None] - jnp.arange(length)
-        near = distance >= 0 if window is None else (distance >= 0) & (distance < window)
-        return View(jnp.broadcast_to(near, (batch, length, length)))
-    start: Array | int = 0
-    prefix = None
-    if context.prefix is not None:
-        start = context.prefix.length
-        slots = jnp.arange(context.prefix.layers[0].keys.shape[-1])
-        prefix = (slots < start)[None, None]
-        if window is not None:
-            prefix &= positions[:, :, None] - slots < window
-    own = context.mask
-    if window is not None:
-        own &= positions[:, :, None] - (start + jnp.arange(own.shape[-1])) < window
-    return View(own, prefix)
-
-
-def attend(
-    queries: Float[Array, "B T N H"],
-    own: KeyValues,
-    seen: View,
-    prefix: KeyValues | None = None,
-) -> Float[Array, "B T N H"]:
-    """Grouped-query attention over a row's own slots and, where given, a prefix that all rows share.
-
-    The prefix is never copied to the rows: its scores and the rows' own are joined in one softmax (fp32).
-    """
-    _, length, heads, width = queries.shape
-    kv_heads = own.keys.shape[1]
-    grouped = rearrange(queries * width**-0.5, "B T (K G) H -> B K (G T) H", K=kv_heads)
-
-    def mask(scores: Float[Array, "B K X S"], seen: Bool[Array, "#B #T S"]) -> Float[Array, "B K X S"]:
-        every_query = jnp.broadcast_to(seen, (seen.shape[0], length, seen.shape[2]))
-        return jnp.where(jnp.tile(every_query, (1, heads // kv_heads, 1))[:, None], scores, -jnp.inf)
-
-    scores = mask(jnp.einsum("BKXH,BKHS->BKXS", grouped, own.keys, preferred_element_type=jnp.float32), seen.own)
-    if prefix is None:
-        weights = jax.nn.softmax(scores, axis=-1).astype(own.values.dtype)
-        mixed = jnp.einsum("BKXS,BKSH->BKXH", weights, own.values)
-    else:
-        split = prefix.keys.shape[-1]
-        shared = jnp.einsum("BKXH,KHS->BKXS", grouped, prefix.keys, preferred_element_type=jnp.float32)
-        assert seen.prefix is not None
-        scores = jnp.concatenate([mask(shared, seen.prefix), scores], axis=-1)
-        weights = jax.nn.softmax(scores, axis=-1).astype(own.values.dtype)
-        mixed = jnp.einsum("BKXS,KSH->BKXH", weights[..., :split], prefix.values)
-        mixed += jnp.einsum("BKXS,BKSH->BKXH", weights[..., split:], own.values)
-    return rearrange(mixed, "B K (G T) H -> B T (K G) H", T=length)
 
 
 class Linear(nnx.Module):

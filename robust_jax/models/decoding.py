@@ -10,8 +10,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from robust_jax.models.attention import Context, KeyValues, Prefix
 from robust_jax.models.config import DecoderConfig
-from robust_jax.models.decoder import Context, Decoder, KeyValues, Prefix, empty_cache
+from robust_jax.models.decoder import Decoder, empty_cache
 from robust_jax.models.sampling import DrawKind, Draws, next_tokens
 from robust_jax.models.token_statistics import token_statistics
 from robust_jax.types import FeatureRequest
@@ -85,10 +86,12 @@ def empty_rows(config: DecoderConfig, batch: int, slots: int, layers: int, dtype
 
 
 @jax.jit
-def read_prefix(decoder: Decoder, tokens: Int[Array, "1 S"]) -> list[KeyValues]:
-    """Keys and values of a shared prefix; padded slots hold garbage that the prefix length masks."""
-    positions = jnp.arange(tokens.shape[1])[None]
-    return [KeyValues(layer.keys[0], layer.values[0]) for layer in decoder(tokens, positions).cache]
+def read_prefix(decoder: Decoder, tokens: Int[Array, "1 S"], longest: Int[Array, ""]) -> list[KeyValues]:
+    """Keys and values of a prefix that sequences of at most `longest` tokens share; padded slots hold garbage that the
+    prefix length masks.
+    """
+    output = decoder(tokens, jnp.arange(tokens.shape[1])[None], lengths=longest[None])
+    return [KeyValues(layer.keys[0], layer.values[0]) for layer in output.cache]
 
 
 @partial(jax.jit, static_argnames=("statistics", "kind", "eos"), donate_argnames="rows")
@@ -96,13 +99,14 @@ def read_prompts(
     decoder: Decoder,
     rows: Rows,
     prefix: Prefix | None,
+    longest: Int[Array, ""],
     new: NewPrompts,
     *,
     statistics: bool,
     kind: DrawKind,
     eos: tuple[int, ...],
 ) -> Rows:
-    """Read new prompts into rows of the batch and choose each row's first token."""
+    """Read new prompts into rows of the batch and choose each row's first token; no sequence outgrows `longest`."""
     count, length = new.tokens.shape
     steps = jnp.broadcast_to(jnp.arange(length), (count, length))
     offset = 0 if prefix is None else prefix.length
@@ -112,7 +116,7 @@ def read_prompts(
         mask=jnp.broadcast_to(jnp.tril(jnp.ones((length, length), bool)), (count, length, length)),
         prefix=prefix,
     )
-    output = decoder(new.tokens, offset + steps, context)
+    output = decoder(new.tokens, offset + steps, context, lengths=jnp.broadcast_to(longest, count))
     last = jnp.take_along_axis(output.hidden, (new.lengths - 1)[:, None, None], axis=1)[:, 0]
     logits = decoder.logits(last)[new.source]
     first = jnp.zeros_like(new.source)
@@ -148,6 +152,7 @@ def decode_chunk(
     decoder: Decoder,
     rows: Rows,
     prefix: Prefix | None,
+    longest: Int[Array, ""],
     enough: Int[Array, ""],
     *,
     features: FeatureRequest,
@@ -176,7 +181,8 @@ def decode_chunk(
             mask=(jnp.arange(slots) <= rows.filled[:, None])[:, None],
             prefix=prefix,
         )
-        output = decoder(rows.token[:, None], (offset + rows.filled)[:, None], context, features.layers)
+        positions, lengths = (offset + rows.filled)[:, None], jnp.broadcast_to(longest, batch)
+        output = decoder(rows.token[:, None], positions, context, features.layers, lengths)
         logits = decoder.logits(output.hidden[:, 0])
         states = jnp.moveaxis(output.states[:, :, 0], 0, 1)
         chunk = Chunk(

@@ -18,7 +18,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from robust_jax.models.decoder import Decoder, Prefix
+from robust_jax.models.attention import Prefix
+from robust_jax.models.decoder import Decoder
 from robust_jax.models.decoding import (
     NewPrompts,
     Rows,
@@ -109,16 +110,23 @@ class Generator:
         """
         if not prompts:
             return []
-        work = _Work(self, prompts, samplings, features, find_stop, on_reply)
-        while work.is_unfinished:
-            work.shrink()
-            work.refill()
-            work.decode()
-        return work.replies
+        longest = [len(prompt) + sampling.max_tokens for prompt, sampling in zip(prompts, samplings, strict=True)]
+        # LongRoPE turns long sequences otherwise than short ones from their first token on: the two share no prefix.
+        sides = [self.decoder.config.rope.is_long(length) for length in longest]
+        replies = [Reply() for _ in prompts]
+        for side in dict.fromkeys(sides):
+            indices = [index for index, other in enumerate(sides) if other == side]
+            work = _Work(self, prompts, samplings, features, indices, replies)
+            while work.is_unfinished:
+                work.shrink()
+                work.refill()
+                for index in work.decode(find_stop):
+                    on_reply(index)
+        return replies
 
 
 class _Work:
-    """One call of a generator: the batch, whose replies its rows are writing, and the prompts that wait."""
+    """A batch, whose replies its rows are writing, and the prompts that wait for a row."""
 
     def __init__(
         self,
@@ -126,28 +134,27 @@ class _Work:
         prompts: Sequence[Sequence[int]],
         samplings: Sequence[Sampling],
         features: FeatureRequest,
-        find_stop: StopCheck | None,
-        on_reply: Callable[[int], None],
+        indices: Sequence[int],
+        replies: list[Reply],
     ):
-        self.generator, self.decoder, self.features = generator, generator.decoder, features
-        self.find_stop, self.on_reply = find_stop, on_reply
-        common = shared_prefix(prompts)
+        """Of all the prompts, those at `indices` are answered, and `replies` filled in there."""
+        self.generator, self.decoder, self.features, self.replies = generator, generator.decoder, features, replies
+        longest = max(len(prompts[index]) + samplings[index].max_tokens for index in indices)
+        self.longest = jnp.int32(longest)
+        common = shared_prefix([prompts[index] for index in indices])
         common = common if common >= SMALLEST_PREFIX else 0
-        self.prefix = self._read_prefix(prompts[0][:common]) if common else None
+        self.prefix = self._read_prefix(prompts[indices[0]][:common]) if common else None
         self.prompts = [tuple(prompt[common:]) for prompt in prompts]
         self.samplings, self.seeds = samplings, _row_seeds(prompts, samplings)
-        self.kind = draw_kind(samplings)
+        self.kind = draw_kind([samplings[index] for index in indices])
         # Longest first, so that the last rows to finish are short ones; equal prompts together, to be read once.
-        self.waiting = deque(
-            sorted(range(len(prompts)), key=lambda index: (-len(self.prompts[index]), self.prompts[index]))
-        )
-        self.replies = [Reply() for _ in prompts]
+        self.waiting = deque(sorted(indices, key=lambda index: (-len(self.prompts[index]), self.prompts[index])))
 
         # A power of two, so that calls with somewhat longer and shorter prompts run the same programs.
-        longest = 2 ** max(4, (len(self.prompts[self.waiting[0]]) - 1).bit_length())
-        room = longest + max(sampling.max_tokens for sampling in samplings)
+        own = 2 ** max(4, (len(self.prompts[self.waiting[0]]) - 1).bit_length())
+        room = own + max(samplings[index].max_tokens for index in indices)
         slots = SLOT_MULTIPLE * math.ceil(room / SLOT_MULTIPLE)
-        batch = generator.batch_for(len(prompts))
+        batch = generator.batch_for(len(indices))
         dtype = self.decoder.embed_tokens.dtype
         self.rows: Rows = empty_rows(self.decoder.config, batch, slots, len(features.layers), dtype)
         self.owner: list[int | None] = [None] * batch
@@ -191,19 +198,21 @@ class _Work:
                 self.decoder,
                 self.rows,
                 self.prefix,
+                self.longest,
                 self._new_prompts(chosen, places),
                 statistics=self.features.statistics,
                 kind=self.kind,
                 eos=self.decoder.config.eos_token_ids,
             )
 
-    def decode(self) -> None:
-        """Decode a chunk, and hand over the replies that it completed."""
+    def decode(self, find_stop: StopCheck | None) -> list[int]:
+        """Decode a chunk; the indices of the replies that it completed."""
         enough = self.batch - self.refill_size if self.waiting else self.generator.batch_for(1)
         self.rows, chunk = decode_chunk(
             self.decoder,
             self.rows,
             self.prefix,
+            self.longest,
             jnp.int32(enough if enough < self.batch else 0),
             features=self.features,
             kind=self.kind,
@@ -221,7 +230,7 @@ class _Work:
             before = len(reply.token_ids)
             reply.token_ids.extend(tokens[is_kept[:, row], row].tolist())
             reply.stopped = bool(stopped[row])
-            end = self.find_stop(index, reply.token_ids) if self.find_stop else None
+            end = find_stop(index, reply.token_ids) if find_stop else None
             if end is not None:
                 del reply.token_ids[end:]
                 reply.stopped = True
@@ -231,22 +240,18 @@ class _Work:
             reply.statistics_sum += statistics[is_kept[:, row], row].sum(axis=0, dtype=np.float64)
         if self.features.layers or halted:
             self.rows = keep_states(self.rows, chunk.states, jnp.asarray(is_kept), jnp.asarray(active))
-        self._hand_over([row for row, index in enumerate(self.owner) if index is not None and not active[row]])
-
-    def _hand_over(self, finished: Sequence[int]) -> None:
+        finished = {row: index for row, index in enumerate(self.owner) if index is not None and not active[row]}
         hidden_sums = np.asarray(self.rows.hidden_sum) if finished and self.features.layers else None
-        for row in finished:
-            index = self.owner[row]
-            assert index is not None
+        for row, index in finished.items():
             if hidden_sums is not None:
                 self.replies[index].hidden_sum = hidden_sums[row]
             self.owner[row] = None
-            self.on_reply(index)
+        return list(finished.values())
 
     def _read_prefix(self, tokens: Sequence[int]) -> Prefix:
         padded = np.zeros((1, shared_prefix_slots(len(tokens))), np.int32)
         padded[0, : len(tokens)] = tokens
-        return Prefix(read_prefix(self.decoder, padded), jnp.int32(len(tokens)))
+        return Prefix(read_prefix(self.decoder, jnp.asarray(padded), self.longest), jnp.int32(len(tokens)))
 
     def _new_prompts(self, chosen: Sequence[int], places: Sequence[int]) -> NewPrompts:
         """The chosen prompts, each once, for the rows at `places`; padded to a fixed number of prompts and of rows."""

@@ -194,11 +194,13 @@ class LocalModel:
                 continue
             tokens = np.zeros((batch_size, bucket(longest)), np.int32)
             is_scored = np.zeros(tokens.shape, bool)
+            lengths = np.ones(batch_size, np.int32)
             for line, index in enumerate(rows):
                 begin, end = len(contexts[index]), len(contexts[index]) + len(spans[index])
                 tokens[line, :end] = [*contexts[index], *spans[index]]
                 is_scored[line, begin:end] = True
-            hidden, statistics = jax.device_get(_span_means(self.decoder, tokens, is_scored, features))
+                lengths[line] = end
+            hidden, statistics = jax.device_get(_span_means(self.decoder, tokens, is_scored, lengths, features))
             for line, index in enumerate(rows):
                 responses[index] = Response(
                     text=texts[index],
@@ -210,13 +212,17 @@ class LocalModel:
         return responses
 
 
-@partial(jax.jit, static_argnums=3)
+@partial(jax.jit, static_argnums=4)
 def _span_means(
-    decoder: Decoder, tokens: Int[Array, "B T"], is_scored: Bool[Array, "B T"], features: FeatureRequest
+    decoder: Decoder,
+    tokens: Int[Array, "B T"],
+    is_scored: Bool[Array, "B T"],
+    lengths: Int[Array, " B"],
+    features: FeatureRequest,
 ) -> tuple[Float[Array, "l B D"], Float[Array, "B 3"]]:
     """Means over the scored tokens of the recorded states at them and of the statistics of predicting them."""
     positions = jnp.broadcast_to(jnp.arange(tokens.shape[1]), tokens.shape)
-    output = decoder(tokens, positions, layers=features.layers)
+    output = decoder(tokens, positions, layers=features.layers, lengths=lengths)
     count = jnp.sum(is_scored, axis=1)
     hidden = jnp.einsum(
         "lBTD,BT->lBD", output.states.astype(jnp.float32), is_scored.astype(jnp.float32), precision="highest"

@@ -14,9 +14,10 @@ from transformers import AutoModelForCausalLM
 from transformers.models.llama.modeling_llama import LlamaRMSNorm
 
 from robust_jax.errors import InputError
+from robust_jax.models.attention import Context, KeyValues, Prefix, view
 from robust_jax.models.checkpoint import SafetensorsFiles, load_decoder, save_decoder
 from robust_jax.models.config import DecoderConfig, read_config
-from robust_jax.models.decoder import Context, Decoder, KeyValues, Prefix, RMSNorm, view
+from robust_jax.models.decoder import Decoder, RMSNorm
 
 SMALL = DecoderConfig(
     vocab_size=48,

@@ -12,9 +12,10 @@ import torch
 from safetensors.numpy import load_file
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
 
+from robust_jax.models.attention import Context, KeyValues, Prefix
 from robust_jax.models.checkpoint import SafetensorsFiles, load_decoder, save_decoder
 from robust_jax.models.config import read_config
-from robust_jax.models.decoder import Context, Decoder, KeyValues, Prefix, empty_cache
+from robust_jax.models.decoder import Decoder, empty_cache
 
 TOLERANCE = 1e-4
 ROWS, LENGTH = 3, 24

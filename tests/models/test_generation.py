@@ -1,6 +1,7 @@
 """Generation against the plainest possible loop, and a batch against its rows one by one."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -14,6 +15,7 @@ from robust_jax.models import generation
 from robust_jax.models.config import DecoderConfig
 from robust_jax.models.decoder import Decoder
 from robust_jax.models.generation import Generator, Reply, bucket, shared_prefix, shared_prefix_slots
+from robust_jax.models.rope import LongRope, Rope
 from robust_jax.models.sampling import Draws, draw_kind, next_tokens
 from robust_jax.models.token_statistics import token_statistics
 from robust_jax.types import FeatureRequest, Sampling
@@ -127,7 +129,7 @@ def test_equal_prompts_get_replies_of_their_own_that_a_seed_repeats() -> None:
 def test_equal_prompts_are_read_once() -> None:
     one, other = prompts(2, 0, seed=6)
     asked, nothing = [one, other] * 64, FeatureRequest()
-    work = generation._Work(Generator(DECODER, 128), asked, [Sampling()] * 128, nothing, None, lambda index: None)
+    work = generation._Work(Generator(DECODER, 128), asked, [Sampling()] * 128, nothing, range(128), [])
     new = work._new_prompts(range(32), range(32))
     assert new.tokens.shape[0] == 8, "two prompts, padded to eight, where 32 rows are refilled"
     for index, source in enumerate(new.source):
@@ -150,6 +152,23 @@ def test_features_end_where_a_stop_text_begins() -> None:
         np.testing.assert_allclose(after.hidden_sum, hidden, atol=1e-4)
         np.testing.assert_allclose(after.statistics_sum, statistics, atol=1e-4)
     assert any(len(before.token_ids) > 5 for before in whole)
+
+
+def test_long_and_short_sequences_under_longrope_are_each_turned_in_their_own_way() -> None:
+    """Prompts on both sides of the original context in one call, against a full pass a token that knows the side."""
+    rope = Rope(10_000.0, scaling=LongRope((1.0, 1.5, 2.0, 3.0), (1.0, 4.0, 9.0, 20.0), 40, attention_factor=1.2))
+    decoder = Decoder(replace(CONFIG, rope=rope), key=jax.random.key(5))
+    asked = [prompt for prompt in prompts(9, 18, seed=3)]
+    limits = [18 if len(prompt) % 2 else 30 for prompt in asked]
+    assert {len(prompt) + limit > 40 for prompt, limit in zip(asked, limits, strict=True)} == {True, False}
+    replies = Generator(decoder, 8)(asked, [Sampling(max_tokens=limit) for limit in limits], FeatureRequest((2,)))
+    for prompt, limit, reply in zip(asked, limits, replies, strict=True):
+        ids = [*prompt, *reply.token_ids]
+        lengths = jnp.array([len(prompt) + limit])
+        output = decoder(jnp.asarray([ids]), jnp.arange(len(ids))[None], layers=(2,), lengths=lengths)
+        likeliest = jnp.argmax(decoder.logits(output.hidden)[0], axis=-1)[len(prompt) - 1 : -1]
+        assert likeliest.tolist() == reply.token_ids
+        np.testing.assert_allclose(reply.hidden_sum, output.states[:, 0, len(prompt) :].sum(axis=1), atol=1e-4)
 
 
 def test_every_reply_is_told_of_once() -> None:
