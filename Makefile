@@ -35,9 +35,15 @@ $(VENV)/.installed: pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable .
 	touch $@
 
+# jax-triton compiles for a GPU with a library of JAX's CUDA plugin. Where there is no GPU the plugin comes without the
+# rest of CUDA, so that JAX does not look for one.
 $(VENV)/.installed-for-development: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[test,lint]"
+	if [ "$$(uname)" = Linux ] && ! $(BIN)/python -c "import jax_triton" 2>/dev/null; then \
+		$(BIN)/pip install --quiet --disable-pip-version-check --no-deps \
+			"jax-cuda13-plugin==$$($(BIN)/python -c 'import jaxlib; print(jaxlib.__version__)')"; \
+	fi
 	touch $@ $(VENV)/.installed
 
 clean:

@@ -14,9 +14,10 @@ from collections.abc import Sequence
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Int, Int32, UInt32
+from jaxtyping import Array, Int32, UInt32
 
-_WORD_BITS = 32
+from robust_jax.kernels.levenshtein_tables import WORD_BITS, by_length, match_bits, power_of_two
+
 _REFERENCES_AT_ONCE = 128
 # On a CPU the state of a block (16 bytes a word and pair) has to stay in the cache; elsewhere it has to fill the chip.
 _RESPONSES_AT_ONCE_ON_CPU = 16
@@ -41,9 +42,9 @@ def levenshtein_distances(
     distances = np.zeros((len(responses), len(references)), np.int32)
     pending = []
     texts = [
-        (rows, *_pack_texts([responses[row] for row in rows], vocabulary_size)) for rows in _by_length(responses, block)
+        (rows, *_pack_texts([responses[row] for row in rows], vocabulary_size)) for rows in by_length(responses, block)
     ]
-    for columns in _by_length(references, _REFERENCES_AT_ONCE):
+    for columns in by_length(references, _REFERENCES_AT_ONCE):
         matches, tails = _pack_patterns([references[column] for column in columns], vocabulary_size)
         device_matches = jnp.asarray(matches)
         for rows, text, lengths in texts:
@@ -54,28 +55,18 @@ def levenshtein_distances(
     return distances
 
 
-def _by_length(sequences: Sequence[Sequence[int]], size: int) -> list[Int[np.ndarray, " n"]]:
-    """Indices of the sequences from short to long, in blocks of `size` at most."""
-    order = np.argsort(np.array([len(sequence) for sequence in sequences], np.int64), kind="stable")
-    return [order[start : start + size] for start in range(0, len(order), size)]
-
-
-def _power_of_two(count: int, minimum: int) -> int:
-    return max(minimum, 1 << (count - 1).bit_length())
-
-
 def _word_bucket(words: int) -> int:
     """The next of 1, 2, 3, 4, 6, 8, 12, 16, 24 …: padding costs time here, so there are two steps an octave."""
-    upper = _power_of_two(words, 1)
+    upper = power_of_two(words, 1)
     return upper * 3 // 4 if upper >= 4 and words <= upper * 3 // 4 else upper
 
 
 def _pack_texts(
     texts: Sequence[Sequence[int]], vocabulary_size: int
 ) -> tuple[Int32[np.ndarray, "c T"], Int32[np.ndarray, " c"]]:
-    lengths = np.zeros(_power_of_two(len(texts), 8), np.int32)
+    lengths = np.zeros(power_of_two(len(texts), 8), np.int32)
     lengths[: len(texts)] = [len(text) for text in texts]
-    packed = np.full((len(lengths), _power_of_two(int(lengths.max()), 256)), vocabulary_size, np.int32)
+    packed = np.full((len(lengths), power_of_two(int(lengths.max()), 256)), vocabulary_size, np.int32)
     for row, text in enumerate(texts):
         packed[row, : len(text)] = text
     return np.minimum(packed, vocabulary_size), lengths
@@ -89,16 +80,12 @@ def _pack_patterns(
     The row of the id `vocabulary_size`, of the unknown token, is empty. The second array has a bit for every position
     that exists.
     """
-    lengths = np.array([len(pattern) for pattern in patterns], np.int64)
-    words = _word_bucket(max(1, -(-int(lengths.max()) // _WORD_BITS)))
-    shape = words, _power_of_two(vocabulary_size + 1, 1024), _power_of_two(len(patterns), 8)
-    column = np.repeat(np.arange(len(patterns)), lengths)
-    position = np.concatenate([np.arange(length) for length in lengths])
-    token = np.fromiter((token for pattern in patterns for token in pattern), np.int64, int(lengths.sum()))
-    bit = np.left_shift(np.uint32(1), (position % _WORD_BITS).astype(np.uint32))
+    words = _word_bucket(max(1, -(-max(map(len, patterns)) // WORD_BITS)))
+    shape = words, power_of_two(vocabulary_size + 1, 1024), power_of_two(len(patterns), 8)
+    word, token, column, bit = match_bits(patterns)
     matches, tails = np.zeros(shape, np.uint32), np.zeros((words, shape[2]), np.uint32)
-    np.bitwise_or.at(matches, (position // _WORD_BITS, token, column), bit)
-    np.bitwise_or.at(tails, (position // _WORD_BITS, column), bit)
+    np.bitwise_or.at(matches, (word, token, column), bit)
+    np.bitwise_or.at(tails, (word, column), bit)
     return matches, tails
 
 
@@ -129,7 +116,7 @@ def _advance_all(
         match = match | enter_down
         diagonal = (((match & up) + up) ^ up) | match
         rise, fall = down | ~(diagonal | up), up & diagonal
-        leave_up, leave_down = rise >> (_WORD_BITS - 1), fall >> (_WORD_BITS - 1)
+        leave_up, leave_down = rise >> (WORD_BITS - 1), fall >> (WORD_BITS - 1)
         rise, fall = (rise << 1) | enter_up, (fall << 1) | enter_down
 
         inside = ((position[:, None] >= 0) & (position[:, None] < lengths))[:, :, None]

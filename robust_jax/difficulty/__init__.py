@@ -1,6 +1,6 @@
 """How far an answer strays from the right ones: token statistics, Levenshtein, Mahalanobis and k-NN distances."""
 
-from robust_jax.difficulty.levenshtein import normalised_distances
+from robust_jax.difficulty.levenshtein import Implementation, normalised_distances, usable
 from robust_jax.difficulty.mahalanobis import MahalanobisFit, TooFewReferences, score_together
 from robust_jax.difficulty.metrics import Metric, metric, metric_names, register
 from robust_jax.difficulty.observations import Observations
@@ -9,6 +9,7 @@ from robust_jax.difficulty.shrinkage import Shrinkage
 from robust_jax.difficulty.tokens import math_tokens
 
 __all__ = [
+    "Implementation",
     "MahalanobisFit",
     "Metric",
     "Observations",
@@ -23,4 +24,5 @@ __all__ = [
     "register",
     "score_together",
     "select_references",
+    "usable",
 ]

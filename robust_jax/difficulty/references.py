@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple, TypeVar
 import numpy as np
 from jaxtyping import Float, Int
 
-from robust_jax.difficulty.levenshtein import EncodedReferences
+from robust_jax.difficulty.levenshtein import EncodedReferences, Implementation
 from robust_jax.difficulty.mahalanobis import MahalanobisFit, TooFewReferences, score_together
 from robust_jax.difficulty.metrics import Metric, Representation, metric
 from robust_jax.difficulty.neighbours import knn_distance
@@ -48,6 +48,8 @@ class References:
     """Which of the recorded layers MD_H and KNN_H look at, counted from 0."""
     shrinkage: Shrinkage
     ridge: float
+    levenshtein: Implementation
+    """What computes the Levenshtein distances."""
     _fits: dict[tuple[Representation, int], MahalanobisFit] = field(default_factory=dict, repr=False)
     """By what is fitted and the number of its layer; embeddings have the layer 0."""
 
@@ -58,6 +60,7 @@ class References:
         layer_index: int = 0,
         shrinkage: Shrinkage = "ledoit-wolf",
         ridge: float = 1e-2,
+        levenshtein: Implementation = "auto",
     ) -> "References":
         """References of one template; see `MahalanobisFit.fit` for shrinkage and ridge.
 
@@ -66,7 +69,7 @@ class References:
         """
         if len(set(reference_set.keys)) < len(reference_set.keys):
             raise ValueError("two references have the same key")
-        return cls(reference_set, layer_index, shrinkage, ridge)
+        return cls(reference_set, layer_index, shrinkage, ridge, levenshtein)
 
     def extended(self, more: ReferenceSet) -> "References":
         """These references and more. Models that were fitted are extended, which is cheaper than a new fit.
@@ -81,9 +84,11 @@ class References:
             hidden=np.concatenate([old.hidden, more.hidden]),
             embeddings=np.concatenate([old.embeddings, more.embeddings]),
         )
-        extended = References.fit(both, self.layer_index, self.shrinkage, self.ridge)
+        extended = References.fit(both, self.layer_index, self.shrinkage, self.ridge, self.levenshtein)
         for (of, layer), fit in self._fits.items():
             extended._fits[of, layer] = fit.extend(_select(of, layer, more))
+        if "_encoded" in vars(self):  # it has been needed, see the cached property
+            vars(extended)["_encoded"] = self._encoded.extended([math_tokens(text) for text in more.texts])
         return extended
 
     @property
@@ -199,7 +204,8 @@ class _Comparison:
         self._need_references()
         texts = self._observations.text
         assert texts is not None  # one of the metric's needs
-        table = self._references._encoded.normalised_distances([math_tokens(text) for text in texts])
+        references = self._references
+        table = references._encoded.normalised_distances([math_tokens(text) for text in texts], references.levenshtein)
         table[[not text for text in texts]] = np.nan
         rows = np.flatnonzero(self._left_out >= 0)
         table[rows, self._left_out[rows]] = np.nan

@@ -7,6 +7,7 @@ from typing import Any
 
 from rich.console import Console
 
+from robust_jax.difficulty import Implementation
 from robust_jax.errors import InputError
 from robust_jax.lpds.dry_run import print_plan
 from robust_jax.lpds.examples import search_examples
@@ -44,7 +45,7 @@ def measure(options: MeasureOptions) -> None:
         return
     run_measure(options)
     assert options.out is not None
-    report(options.out)
+    report(options.out, options.levenshtein)
 
 
 def search(options: SearchOptions) -> None:
@@ -54,16 +55,16 @@ def search(options: SearchOptions) -> None:
         return
     run_search(options)
     assert options.out is not None
-    report(options.out)
+    report(options.out, options.levenshtein)
 
 
-def report(directory: Path) -> None:
+def report(directory: Path, levenshtein: Implementation = "auto") -> None:
     """Compute every figure of a finished run anew from what is stored, draw it and print the table.
 
     Raises:
         InputError: the directory holds no finished LPDS run.
     """
-    run = KeptRun(directory)
+    run = KeptRun(directory, levenshtein)
     if run.command not in REPORTS:
         raise InputError(f"{directory} holds a run of {run.command!r}, which this report does not draw")
     print("computing and drawing the figures", file=sys.stderr)

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from robust_jax.analysis.intervals import Interval
-from robust_jax.difficulty import Observations, References, metric
+from robust_jax.difficulty import Implementation, Observations, References, metric
 from robust_jax.lpds import arms
 from robust_jax.lpds.features import reference_set
 from robust_jax.lpds.record import ReferenceRecord, check_finished, read_references
@@ -21,12 +21,17 @@ from robust_jax.types import Sample
 class KeptRun:
     """A run directory, read only.
 
+    Args:
+        path: where it lies.
+        levenshtein: what computes the Levenshtein distances.
+
     Raises:
         InputError: it is no run directory, its run has not finished, or something of it is damaged or lost.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, levenshtein: Implementation = "auto") -> None:
         self.path = path
+        self.levenshtein = levenshtein
         self.options: dict[str, Any] = read_config(path)["fingerprint"]
         self.samples = SampleStore(path / SAMPLES_FILE)
         self.features = FeatureStore(path / FEATURES_FOLDER)
@@ -56,7 +61,7 @@ class KeptRun:
     def references(self, item: str) -> References:
         """The references of a template after the last fit."""
         chosen = reference_set(self.features, self.reference_samples(item))
-        return References.fit(chosen, layer_index=0, shrinkage=self.options["shrinkage"])
+        return References.fit(chosen, layer_index=0, shrinkage=self.options["shrinkage"], levenshtein=self.levenshtein)
 
 
 def all_scores(references: References, names: Iterable[str], seen: Observations) -> dict[str, Float[np.ndarray, " C"]]:

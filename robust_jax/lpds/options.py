@@ -1,12 +1,12 @@
 """Options of the LPDS protocol; what both commands share stands first."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
-from robust_jax.difficulty import ReferencePolicy, Shrinkage, metric
+from robust_jax.difficulty import Implementation, ReferencePolicy, Shrinkage, metric
 from robust_jax.errors import InputError
 from robust_jax.problems import ExtractionMode
-from robust_jax.runs import SuiteOptions, check_least
+from robust_jax.runs import NEUTRAL, SuiteOptions, check_least
 from robust_jax.search import BeamConfig
 
 
@@ -28,6 +28,9 @@ class LpdsOptions(SuiteOptions):
     """Block whose mean hidden state MD_H is taken from; none takes two thirds of the depth, rounded."""
     shrinkage: Shrinkage = "ledoit-wolf"
     """How the singular covariance of the Mahalanobis distances is repaired; pinv is for comparison only."""
+    levenshtein: Implementation = field(default="auto", metadata=NEUTRAL)
+    """What computes Levenshtein distances, all alike: rapidfuzz (CPU), triton (NVIDIA GPU) or xla (any device);
+    auto takes the fastest for JAX's device."""
     extract: ExtractionMode = "standard"
     """How the answer is read from a reply; last-number is the paper's rule."""
 

@@ -114,7 +114,12 @@ def run_search(options: SearchOptions) -> None:
         references = gather_references(session)
         searches = []
         for template in session.suite.templates:
-            fitted = References.fit(references[template.id], layer_index=0, shrinkage=options.shrinkage)
+            fitted = References.fit(
+                references[template.id],
+                layer_index=0,
+                shrinkage=options.shrinkage,
+                levenshtein=options.levenshtein,
+            )
             if not fitted.left_out([options.difficulty, CHEAP_METRIC]):
                 searches.append(_template_search(session, options, template, fitted))
         if not searches:

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from robust_jax.difficulty import metric, metric_names
+from robust_jax.difficulty import metric, metric_names, usable
 from robust_jax.errors import InputError
 from robust_jax.evaluation import Examiner, TemplateExam, TemplateQuestion
 from robust_jax.lpds.options import LpdsOptions
@@ -52,8 +52,8 @@ def open_session(options: LpdsOptions, command: str, metrics: tuple[str, ...]) -
     """Load what a command needs and lock its run directory, in the order that leaves nothing behind on bad input.
 
     Raises:
-        InputError: an unknown suite or model, a model that cannot give what a metric needs, or a run directory that
-            holds something else.
+        InputError: an unknown suite or model, a model that cannot give what a metric needs, a Levenshtein
+            implementation that does not run here, or a run directory that holds something else.
     """
     if options.out is None:
         raise InputError("give the run a directory: --out DIR")
@@ -61,6 +61,7 @@ def open_session(options: LpdsOptions, command: str, metrics: tuple[str, ...]) -
     model = load_model(options.model, dtype=options.dtype, batch_size=options.batch_size)
     for name in metrics:
         _check_capability(name, model)
+    usable(options.levenshtein)  # or it is refused before the first question
     layer = _layer(options.layer, model.num_layers)
     shots = chosen_shots(options, model.defaults, suite)
     max_tokens = _first_given(options.max_tokens, model.defaults.max_tokens, DEFAULT_MAX_TOKENS)

@@ -1,39 +1,19 @@
 """The bit-parallel kernel against rapidfuzz and against the textbook recursion: the integers must be equal."""
 
-from collections.abc import Sequence
-
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rapidfuzz import process
-from rapidfuzz.distance import Levenshtein
 
 from robust_jax.kernels import levenshtein_xla
 from robust_jax.kernels.levenshtein_xla import levenshtein_distances
+from tests.kernels.levenshtein_cases import EDGES, rapidfuzz_distances, sequences, textbook_distance
 
 VOCABULARY = 9
 
 
-def rapidfuzz_distances(responses: Sequence[Sequence[int]], references: Sequence[Sequence[int]]) -> np.ndarray:
-    return process.cdist(responses, references, scorer=Levenshtein.distance, dtype=np.int32)
-
-
-def textbook_distance(a: Sequence[int], b: Sequence[int]) -> int:
-    row = list(range(len(b) + 1))
-    for i, x in enumerate(a, 1):
-        above, row = row, [i]
-        for j, y in enumerate(b, 1):
-            row.append(min(above[j] + 1, row[-1] + 1, above[j - 1] + (x != y)))
-    return row[-1]
-
-
-def sequences(rng: np.random.Generator, lengths: Sequence[int], symbols: int) -> list[list[int]]:
-    return [rng.integers(0, symbols, length).tolist() for length in lengths]
-
-
 def test_lengths_around_the_word_size() -> None:
     rng = np.random.default_rng(0)
-    lengths = [0, 1, 2, 31, 32, 33, 63, 64, 65, 96, 97, 500]
+    lengths = [*EDGES, 96, 97, 500]
     references = sequences(rng, lengths, VOCABULARY)
     responses = sequences(rng, [*lengths, *lengths], VOCABULARY)
     # Near copies reach the small distances that random pairs do not.

@@ -8,6 +8,7 @@ import sys
 import time
 from pathlib import Path
 
+import jax
 import numpy as np
 import pytest
 
@@ -233,6 +234,22 @@ def test_bad_input_is_one_line_and_leaves_nothing(
     assert message.count("\n") == 1
     assert named in message
     assert not out.exists()
+
+
+def test_levenshtein_implementations_give_the_same_run(suite: Path, tmp_path: Path) -> None:
+    settings = ["--difficulty", "LD_min", "--iterations", "2", "--levenshtein"]
+    for implementation in ("rapidfuzz", "xla"):
+        assert search(suite, tmp_path / implementation, *settings, implementation) == 0
+    assert search(suite, tmp_path / "xla", *settings, "auto") == 0  # the same run for its directory
+    first, second = (tmp_path / name / "results.json" for name in ("rapidfuzz", "xla"))
+    assert first.read_bytes() == second.read_bytes()
+
+
+@pytest.mark.skipif(jax.default_backend() != "cpu", reason="about a machine without a GPU")
+def test_triton_without_a_gpu_is_refused(suite: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert search(suite, tmp_path / "run", "--levenshtein", "triton") == 2
+    assert "finds no NVIDIA GPU" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
 
 
 def test_an_unwritable_output_is_refused(suite: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
