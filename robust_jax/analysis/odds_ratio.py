@@ -98,7 +98,7 @@ def _why_none(x: Sequence[Float64[np.ndarray, " _"]], y: Sequence[Bool[np.ndarra
     if np.ptp(pooled) <= 1e-12 * np.abs(pooled).max():
         return "the metric is constant"
     if _separates(x, y) or _separates([-metric for metric in x], y):
-        return "the metric separates right from wrong answers: the odds ratio is 0 or infinite"
+        return "the metric separates right from wrong answers, which makes it 0 or infinite"
     return None
 
 

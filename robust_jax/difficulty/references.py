@@ -132,6 +132,8 @@ class References:
     def left_out(self, metric_names: Sequence[str]) -> dict[str, str]:
         """Those of the metrics that cannot be computed with these references, each with the reason in one line.
 
+        A metric of hidden states must be computable at every recorded layer.
+
         Raises:
             InputError: there is no such metric.
         """
@@ -143,14 +145,21 @@ class References:
             output_statistics=np.empty((0, 3)),
             input_statistics=np.empty((0, 3)),
         )
-        distances = _Distances(_Comparison(self, nothing, [self.layer_index]), self.layer_index)
+        layers = sorted({self.layer_index, *range(self.reference_set.hidden.shape[1])})
+        comparison = _Comparison(self, nothing, layers)
         reasons = {}
         for each in map(metric, metric_names):
             try:
-                each.compute(nothing, distances)
+                for layer in layers:
+                    each.compute(nothing, _Distances(comparison, layer))
             except InputError as error:
                 reasons[each.name] = str(error)
         return reasons
+
+    @property
+    def has_floored_shrinkage(self) -> bool:
+        """Whether some Gaussian fitted so far would have had too little shrinkage; see `MahalanobisFit.is_floored`."""
+        return any(fit.is_floored for fit in self._fits.values())
 
     def mahalanobis(self, of: Representation, layer: int | None = None) -> MahalanobisFit:
         """The Gaussian of the references' hidden states at a recorded layer, the chosen one unless said, or embeddings.

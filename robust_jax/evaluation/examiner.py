@@ -66,7 +66,13 @@ class Examiner(Generic[Q]):
     embeddings: bool = True
     """Whether mean input embeddings of the problems are kept, where the model has them."""
 
-    def ask(self, block: str, questions: Sequence[Q], on_reply: Callable[[int], None] | None = None) -> Answers:
+    def ask(
+        self,
+        block: str,
+        questions: Sequence[Q],
+        on_reply: Callable[[int], None] | None = None,
+        given: Sequence[str] | None = None,
+    ) -> Answers:
         """Graded replies to all questions, in order, from the run directory if the whole block is kept there.
 
         A block is answered whole or not at all: batches, and so the last bits of every float, are then the same
@@ -75,6 +81,8 @@ class Examiner(Generic[Q]):
         Args:
             block: a name for this piece of work, the same whenever it is repeated.
             on_reply: told how many replies have come in, a step at a time.
+            given: replies to all questions, to be kept with the features that the model has when it reads them as its
+                own, instead of asking it.
 
         Raises:
             RunError: the disk fails; every earlier block is kept.
@@ -88,7 +96,7 @@ class Examiner(Generic[Q]):
                 on_reply(len(keys))
             return Answers(samples, dict(self.run.features.gather(keys)) if self._keeps_features else {})
         prompts = [self.exam.prompt(question) for question in questions]
-        responses = self._respond(questions, prompts, on_reply)
+        responses = self._respond(questions, prompts, on_reply) if given is None else self._read(prompts, given)
         samples = [self.exam.sample(*pair) for pair in zip(questions, responses, strict=True)]
         features = self._features(prompts, responses)
         self.run.commit(block, samples, features)
@@ -111,6 +119,11 @@ class Examiner(Generic[Q]):
         ]
         features = FeatureRequest(self.layers, self.statistics)
         return self.model.respond(prompts, samplings, features, (lambda index: on_reply(1)) if on_reply else None)
+
+    def _read(self, prompts: Sequence[Prompt], given: Sequence[str]) -> list[Response]:
+        if not self.model.capabilities.hidden_states:  # whoever gives them can score texts
+            return [Response(text) for text in given]
+        return self.model.score(prompts, given, FeatureRequest(self.layers, self.statistics))
 
     def _features(self, prompts: Sequence[Prompt], responses: Sequence[Response]) -> dict[str, np.ndarray]:
         """A row a reply; NaN where there is none."""

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from rich.console import Console
@@ -15,12 +16,12 @@ from robust_jax.lpds.kept import KeptRun
 from robust_jax.lpds.measure import generations as measure_generations
 from robust_jax.lpds.measure import run_measure
 from robust_jax.lpds.measure_results import measure_results
-from robust_jax.lpds.options import MeasureOptions, SearchOptions
+from robust_jax.lpds.options import MeasureOptions, ReportOptions, SearchOptions
 from robust_jax.lpds.search import generations as search_generations
 from robust_jax.lpds.search import run_search
 from robust_jax.lpds.search_results import search_results, searched_templates
-from robust_jax.report import TemplateExamples, print_summary, write_report
-from robust_jax.runs import RESULTS_FILE, write_results
+from robust_jax.report import TemplateExamples, as_rich, checked_results, metrics_table, print_summary, write_report
+from robust_jax.runs import RESULTS_FILE, flag, write_results
 
 Drawn = tuple[Mapping[str, Any], list[TemplateExamples]]
 """What the report draws: results.json, and the replies that the page shows."""
@@ -45,7 +46,7 @@ def measure(options: MeasureOptions) -> None:
         return
     run_measure(options)
     assert options.out is not None
-    report(options.out, options.levenshtein)
+    report_run(options.out, levenshtein=options.levenshtein)
 
 
 def search(options: SearchOptions) -> None:
@@ -55,18 +56,44 @@ def search(options: SearchOptions) -> None:
         return
     run_search(options)
     assert options.out is not None
-    report(options.out, options.levenshtein)
+    report_run(options.out, levenshtein=options.levenshtein)
 
 
-def report(directory: Path, levenshtein: Implementation = "auto") -> None:
-    """Compute every figure of a finished run anew from what is stored, draw it and print the table.
+def report(options: ReportOptions) -> None:
+    """`robust-jax report`. Several measurements are shown together as well, in the layout of the paper's tables.
 
     Raises:
-        InputError: the directory holds no finished LPDS run.
+        InputError: a directory holds no finished LPDS run, or one that the options do not apply to.
     """
-    run = KeptRun(directory, levenshtein)
+    reported = [
+        checked_results(report_run(directory, options.changes, options.levenshtein)) for directory in options.runs
+    ]
+    measured = [results for results in reported if results["kind"] == "lpds measure"]
+    if len(measured) > 1:
+        console = Console()
+        console.print()
+        console.print(as_rich(metrics_table(measured)))
+
+
+def report_run(
+    directory: Path, changes: Mapping[str, Any] = MappingProxyType({}), levenshtein: Implementation = "auto"
+) -> Mapping[str, Any]:
+    """Compute every figure of a finished run anew from what is stored, draw it, print the tables and give the figures.
+
+    Args:
+        directory: the run directory.
+        changes: options of the run that are to be taken otherwise.
+        levenshtein: what computes the Levenshtein distances.
+
+    Raises:
+        InputError: the directory holds no finished LPDS run, or one that the changes do not apply to.
+    """
+    run = KeptRun(directory, changes, levenshtein)
     if run.command not in REPORTS:
         raise InputError(f"{directory} holds a run of {run.command!r}, which this report does not draw")
+    if changes and run.command != "lpds measure":
+        name = flag(next(iter(changes)))
+        raise InputError(f"{name} changes the report of lpds measure; {directory} holds {run.command}: leave it out")
     print("computing and drawing the figures", file=sys.stderr)
     results, examples = REPORTS[run.command](run)
     write_results(directory / RESULTS_FILE, results)
@@ -74,3 +101,4 @@ def report(directory: Path, levenshtein: Implementation = "auto") -> None:
     console = Console()
     print_summary(results, console)
     console.print(f"Page: {directory / 'report.html'}", highlight=False, soft_wrap=True)
+    return results

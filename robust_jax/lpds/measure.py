@@ -6,15 +6,16 @@ from robust_jax.lpds import arms
 from robust_jax.lpds.blocks import ask_in_blocks
 from robust_jax.lpds.options import MeasureOptions
 from robust_jax.lpds.record import ReferenceRecord, write_finished, write_references
-from robust_jax.lpds.references import gather_references, template_space
+from robust_jax.lpds.references import gather_references
 from robust_jax.lpds.session import open_session
+from robust_jax.lpds.space import template_space
 from robust_jax.search import random_points
 
 
 def generations(options: MeasureOptions) -> dict[str, int]:
     """Replies a template at most, by what they are for."""
     return {
-        arms.REFERENCE: options.reference_attempts,
+        arms.REFERENCE: options.reference_attempts if options.reference == "self" else 0,
         arms.MEASURE: options.variations * options.attempts,
     }
 

@@ -1,12 +1,19 @@
 """Options of the LPDS protocol; what both commands share stands first."""
 
-from dataclasses import dataclass, field
+import math
+from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import Literal
 
-from robust_jax.difficulty import Implementation, ReferencePolicy, Shrinkage, metric
+import tyro
+
+from robust_jax.analysis.auc import NanPolicy
+from robust_jax.analysis.odds_ratio import Estimator
+from robust_jax.difficulty import Implementation, ReferencePolicy, Shrinkage, metric, usable
 from robust_jax.errors import InputError
 from robust_jax.problems import ExtractionMode
-from robust_jax.runs import NEUTRAL, SuiteOptions, check_least
+from robust_jax.runs import NEUTRAL, SuiteOptions, check_least, plain
+from robust_jax.runs.options import Plain
 from robust_jax.search import BeamConfig
 
 
@@ -22,12 +29,18 @@ class LpdsOptions(SuiteOptions):
     """N: correct replies a template that difficulty is measured from."""
     reference_attempts: int = 1000
     """Variations a template that may be asked to find them."""
+    reference: str = "self"
+    """Whose correct replies they are: self, the model's own; trace, worked solutions; or the directory of another
+    model's run of the same suite. The last two are put into the model's mouth to read its hidden states."""
     references: ReferencePolicy = "half"
     """half: at most half of the correct replies become references, so that others remain to be ranked; paper: all N."""
-    layer: int | None = None
-    """Block whose mean hidden state MD_H is taken from; none takes two thirds of the depth, rounded."""
+    layers: tuple[int, ...] = ()
+    """Blocks after which mean hidden states are recorded, the first leading a search; none takes the paper's block,
+    at two thirds of the depth."""
     shrinkage: Shrinkage = "ledoit-wolf"
     """How the singular covariance of the Mahalanobis distances is repaired; pinv is for comparison only."""
+    ridge: float = 0.01
+    """Under --shrinkage ridge: what is added to the covariance's diagonal, as a share of its mean."""
     levenshtein: Implementation = field(default="auto", metadata=NEUTRAL)
     """What computes Levenshtein distances, all alike: rapidfuzz (CPU), triton (NVIDIA GPU) or xla (any device);
     auto takes the fastest for JAX's device."""
@@ -38,6 +51,17 @@ class LpdsOptions(SuiteOptions):
         super().__post_init__()
         for name in ("reference_count", "reference_attempts"):
             check_least(name, getattr(self, name), 1)
+        check_ridge(self.ridge)
+
+
+def check_ridge(ridge: float) -> None:
+    """Refuse a ridge under which the covariance stays singular.
+
+    Raises:
+        InputError: it is not a finite positive number.
+    """
+    if not (math.isfinite(ridge) and ridge > 0):
+        raise InputError(f"--ridge must be a finite number above 0, not {ridge}")
 
 
 @dataclass(frozen=True)
@@ -46,10 +70,55 @@ class MeasureOptions(LpdsOptions):
 
     variations: int = 1000
     """Variations a template that are measured."""
+    odds: Estimator = "agh"
+    """How odds ratios are estimated: agh, maximum likelihood; vb, the paper's variational Bayes, minutes slower."""
+    nan: NanPolicy = "drop"
+    """What becomes of an empty reply, whose metrics are NaN: drop leaves it out of an AUC, hard ranks it as hardest."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_least("variations", self.variations, 1)
+
+
+@dataclass(frozen=True)
+class ReportOptions:
+    """Compute and draw the figures of finished runs from what is stored, without a model.
+
+    Raises:
+        InputError: no run is named, a metric is unknown, or the ridge is not positive.
+    """
+
+    runs: tyro.conf.Positional[tuple[Path, ...]]
+    """Run directories."""
+    metrics: tuple[str, ...] = ()
+    """For lpds measure: the metrics of the table; none shows all."""
+    layers: tuple[int, ...] = ()
+    """For lpds measure: which of the recorded blocks; none shows all."""
+    shrinkage: Shrinkage | None = None
+    """For lpds measure: another estimate of the covariance than the run's."""
+    ridge: float | None = None
+    """For lpds measure: another ridge than the run's."""
+    odds: Estimator | None = None
+    """For lpds measure: another estimator of the odds ratios than the run's."""
+    nan: NanPolicy | None = None
+    """For lpds measure: what becomes of empty replies, if not as in the run."""
+    levenshtein: Implementation = "auto"
+    """What computes Levenshtein distances; see lpds measure."""
+
+    def __post_init__(self) -> None:
+        if not self.runs:
+            raise InputError("name at least one run directory")
+        for name in self.metrics:
+            metric(name)
+        if self.ridge is not None:
+            check_ridge(self.ridge)
+        usable(self.levenshtein)
+
+    @property
+    def changes(self) -> dict[str, Plain]:
+        """The options of a run that are to be taken otherwise, by field name."""
+        chosen = {f.name: plain(getattr(self, f.name)) for f in fields(self) if f.name not in ("runs", "levenshtein")}
+        return {name: value for name, value in chosen.items() if value not in (None, [])}
 
 
 @dataclass(frozen=True)

@@ -1,19 +1,16 @@
 """Finding the correct replies that difficulty is measured from (paper Section 3.1, Appendix C.3.2)."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
-
-import numpy as np
 
 from robust_jax.difficulty import select_references
 from robust_jax.evaluation import TemplateQuestion
 from robust_jax.lpds import arms
 from robust_jax.lpds.features import by_item, reference_set
-from robust_jax.lpds.options import LpdsOptions
+from robust_jax.lpds.reference_source import Given, reference_points
 from robust_jax.lpds.session import Session
-from robust_jax.lpds.space import TemplateSpace
 from robust_jax.runs import Progress
-from robust_jax.search import random_points
 from robust_jax.types import Point, ReferenceSet, Sample, Template
 
 SLOWEST_RATE = 0.2
@@ -42,7 +39,14 @@ class _Quest:
 
 
 def gather_references(session: Session) -> dict[str, ReferenceSet]:
-    """The initial references of every template; an empty set where nothing was answered correctly.
+    """The initial references of every template; an empty set where there are none."""
+    if session.source.given is None:
+        return _own_references(session)
+    return _given_references(session, session.source.given)
+
+
+def _own_references(session: Session) -> dict[str, ReferenceSet]:
+    """Correct replies of the model itself.
 
     Variations are asked in rounds until there are as many correct replies as the policy can use, or the attempts or
     the template's fillings are used up. All templates share the batches of a round.
@@ -50,7 +54,10 @@ def gather_references(session: Session) -> dict[str, ReferenceSet]:
     options = session.options
     # Half of the correct replies are to remain, so twice as many are of use.
     wanted = options.reference_count * (2 if options.references == "half" else 1)
-    quests = [_Quest(template, _points(template, options)) for template in session.suite.templates]
+    quests = [
+        _Quest(template, reference_points(template, options, options.reference_attempts))
+        for template in session.suite.templates
+    ]
     number = 0
     while questions := [
         TemplateQuestion(arms.REFERENCE, quest.template.fill(point))
@@ -70,11 +77,16 @@ def gather_references(session: Session) -> dict[str, ReferenceSet]:
     return references
 
 
-def template_space(template: Template) -> TemplateSpace:
-    """A template as a space to draw from, for which nothing has to be estimated."""
-    return TemplateSpace(template, lambda texts: np.zeros(len(texts)))
-
-
-def _points(template: Template, options: LpdsOptions) -> list[Point]:
-    name = f"{arms.REFERENCE} {template.id}"
-    return random_points(template_space(template), options.reference_attempts, seed=options.seed, name=name)
+def _given_references(session: Session, given: Callable[[Template], list[Given]]) -> dict[str, ReferenceSet]:
+    """Correct replies of someone else, with the hidden states that the model has when it reads them as its own."""
+    replies = [pair for template in session.suite.templates for pair in given(template)]
+    questions = [TemplateQuestion(arms.REFERENCE, variation) for variation, _ in replies]
+    with Progress("references", len(questions)) as progress:
+        answers = session.examiner.ask(
+            f"{arms.REFERENCE}-000", questions, progress.advance, given=[reply for _, reply in replies]
+        )
+    samples = by_item([sample for sample in answers.samples if sample.is_correct])
+    return {
+        template.id: reference_set(session.run.features, samples.get(template.id, []))
+        for template in session.suite.templates
+    }

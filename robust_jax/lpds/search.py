@@ -96,7 +96,7 @@ def generations(options: SearchOptions) -> dict[str, int]:
     explored = 1 + options.branching * (1 + options.width * (options.iterations - 1)) if options.iterations else 1
     explored = explored if options.budget is None else min(explored, options.budget)
     return {
-        arms.REFERENCE: options.reference_attempts,
+        arms.REFERENCE: options.reference_attempts if options.reference == "self" else 0,
         arms.BASE: 1,
         arms.BEAM: explored,
         arms.RANDOM: explored,
@@ -116,8 +116,8 @@ def run_search(options: SearchOptions) -> None:
         for template in session.suite.templates:
             fitted = References.fit(
                 references[template.id],
-                layer_index=0,
                 shrinkage=options.shrinkage,
+                ridge=options.ridge,
                 levenshtein=options.levenshtein,
             )
             if not fitted.left_out([options.difficulty, CHEAP_METRIC]):

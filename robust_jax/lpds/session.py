@@ -9,6 +9,7 @@ from robust_jax.difficulty import metric, metric_names, usable
 from robust_jax.errors import InputError
 from robust_jax.evaluation import Examiner, TemplateExam, TemplateQuestion
 from robust_jax.lpds.options import LpdsOptions
+from robust_jax.lpds.reference_source import ReferenceSource, reference_source
 from robust_jax.models import load_model
 from robust_jax.problems import STOP, load_suite
 from robust_jax.runs import RunDirectory, fingerprint, plain
@@ -27,6 +28,8 @@ class Session:
     model: Model
     examiner: Examiner[TemplateQuestion]
     run: RunDirectory
+    source: ReferenceSource
+    """Where the references come from."""
 
 
 def chosen_suite(options: LpdsOptions) -> Suite:
@@ -52,23 +55,25 @@ def open_session(options: LpdsOptions, command: str, metrics: tuple[str, ...]) -
     """Load what a command needs and lock its run directory, in the order that leaves nothing behind on bad input.
 
     Raises:
-        InputError: an unknown suite or model, a model that cannot give what a metric needs, a Levenshtein
-            implementation that does not run here, or a run directory that holds something else.
+        InputError: an unknown suite or model, a model that cannot give what a metric needs, references that cannot be
+            had, a Levenshtein implementation that does not run here, or a run directory that holds something else.
     """
     if options.out is None:
         raise InputError("give the run a directory: --out DIR")
     suite = chosen_suite(options)
+    source = reference_source(options, suite)
     model = load_model(options.model, dtype=options.dtype, batch_size=options.batch_size)
     for name in metrics:
         _check_capability(name, model)
     usable(options.levenshtein)  # or it is refused before the first question
-    layer = _layer(options.layer, model.num_layers)
+    layers = _chosen_layers(options.layers, model)
     shots = chosen_shots(options, model.defaults, suite)
     max_tokens = _first_given(options.max_tokens, model.defaults.max_tokens, DEFAULT_MAX_TOKENS)
-    resolved = replace(options, layer=layer, shots=shots, max_tokens=max_tokens)
+    resolved = replace(options, layers=layers, shots=shots, max_tokens=max_tokens)
     settings = {
         "command": command,
         **fingerprint(resolved),
+        "reference": source.identity,
         "suite_digest": suite.digest,
         "model_digest": model.digest,
     }
@@ -79,10 +84,10 @@ def open_session(options: LpdsOptions, command: str, metrics: tuple[str, ...]) -
             run=run,
             sampling=Sampling(max_tokens=max_tokens, temperature=options.temperature, stop=STOP),
             seed=options.seed,
-            layers=(layer,) if layer else (),
+            layers=layers,
             statistics=model.capabilities.statistics,
         )
-        yield Session(resolved, suite, model, examiner, run)
+        yield Session(resolved, suite, model, examiner, run, source)
 
 
 def _first_given(*choices: int | None) -> int:
@@ -96,11 +101,17 @@ def _record(options: LpdsOptions) -> dict[str, object]:
     return {name: value for name, value in record.items() if name != "out"}
 
 
-def _layer(layer: int | None, num_layers: int) -> int | None:
-    """The block whose states are kept: the one asked for, or two thirds of the depth."""
-    if layer is not None and not 1 <= layer <= num_layers:
-        raise InputError(f"--layer {layer}: the model has blocks 1 to {num_layers}")
-    return layer or (round(2 * num_layers / 3) or None)
+def _chosen_layers(layers: tuple[int, ...], model: Model) -> tuple[int, ...]:
+    """The blocks whose states are kept: those asked for, each once, or the paper's (Appendix C.3.2)."""
+    for layer in layers:
+        if not 1 <= layer <= model.num_layers:
+            known = f"has blocks 1 to {model.num_layers}" if model.num_layers else "gives no hidden states"
+            raise InputError(f"--layers {layer}: {model.name} {known}")
+    if layers or not model.num_layers:
+        return tuple(dict.fromkeys(layers))
+    # Two thirds of the depth, rounded, are the paper's choice for all of its models but one, the largest Llama.
+    is_llama_70b = model.num_layers == 80 and "llama" in model.name.lower()
+    return (52 if is_llama_70b else round(2 * model.num_layers / 3),)
 
 
 def _check_capability(name: str, model: Model) -> None:

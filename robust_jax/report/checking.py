@@ -30,6 +30,10 @@ def checked_results(raw: object) -> Results:
             parts += [curve["max_difficulty"], curve["beam_accuracy"]]
         _check_lengths(parts, "results.search_curves")
         _check_lengths([quantiles[name] for name in QuantileCurve.__annotations__], "results.quantile_curve")
+    else:
+        for place, row in enumerate(results["metrics"]):
+            if (shape := row["distribution"]) is not None:
+                _check_lengths([shape["edges"][1:], shape["right"], shape["wrong"]], f"results.metrics[{place}]")
     return cast(Results, results)
 
 

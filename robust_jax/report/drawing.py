@@ -234,6 +234,32 @@ def draw_distribution(canvas: Canvas, figure: Figure) -> None:
     _legend_above(axes)
 
 
+def draw_metric_distributions(canvas: Canvas, figure: Figure) -> None:
+    """Histograms of right and wrong answers, a panel a metric. Columns: metric, from, to, right, wrong."""
+    names = list(dict.fromkeys(str(row[0]) for row in figure.rows))
+    panels = canvas.subplots((len(names) + 1) // 2, 2, squeeze=False).ravel()
+    of_row = np.array([names.index(str(row[0])) for row in figure.rows])
+    start, end = (np.array(figure.numbers(column)) for column in ("from", "to"))
+    for number, (axes, name) in enumerate(zip(panels, names, strict=False)):
+        rows = of_row == number
+        edges = np.append(start[rows], end[rows][-1:])
+        for kind, colour, label in (("right", RANDOM, "Right answers"), ("wrong", BEAM, "Wrong answers")):
+            counts = np.array(figure.numbers(kind))[rows]
+            shares = 100 * counts / max(counts.sum(), 1)
+            axes.stairs(shares, edges, fill=True, color=colour, alpha=0.3, linewidth=0)
+            axes.stairs(shares, edges, color=colour, linewidth=1.2, label=label)
+        axes.set_title(name, fontsize=8.5, loc="left")
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=4))
+        axes.yaxis.set_major_locator(MaxNLocator(nbins=2))
+        axes.tick_params(labelsize=7.5)
+        axes.grid(axis="y")
+    for axes in panels[len(names) :]:
+        axes.set_axis_off()
+    canvas.supylabel("Share of answers (%)", fontsize=9)
+    handles, labels = panels[0].get_legend_handles_labels()
+    canvas.legend(handles, labels, loc="outside upper left", ncols=2, handlelength=1.2)
+
+
 def _legend_above(axes: Axes) -> None:
     axes.legend(
         loc="lower left", bbox_to_anchor=(0, 1), ncols=3, borderaxespad=0.2, handlelength=1.2, columnspacing=1.2

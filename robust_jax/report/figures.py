@@ -10,18 +10,23 @@ from robust_jax.report.drawing import (
     draw_distribution,
     draw_drops,
     draw_error_rates,
+    draw_metric_distributions,
     draw_quantile_curve,
     draw_scatter,
     draw_search_curves,
 )
-from robust_jax.report.inputs import Interval, Results, SearchResults, finite
-from robust_jax.report.wording import ranked
+from robust_jax.report.inputs import Interval, MeasureResults, Results, SearchResults, finite
+from robust_jax.report.wording import ranked, row_name
 
 
 def figures(results: Results) -> list[Figure]:
     """The figures of a run, in reading order."""
     if results["kind"] == "lpds measure":
-        return [_auc([(row["metric"], row["span"], row["auc"]) for row in results["metrics"]])]
+        rows = results["metrics"]
+        return [
+            _auc([(row_name(row, rows), row["span"], row["auc"]) for row in rows]),
+            _metric_distributions(results),
+        ]
     return [
         _search_against_random(results),
         _search_curves(results),
@@ -114,6 +119,28 @@ def _auc(powers: Sequence[tuple[str, str, Interval]]) -> Figure:
         tuple((metric, group, *_row("", auc)[1:]) for metric, group, auc in powers),
         draw_auc,
         height=max(1.6, 0.8 + 0.26 * len(powers)),
+    )
+
+
+def _metric_distributions(results: MeasureResults) -> Figure:
+    """Figures 7 and 27: a panel a metric."""
+    rows: list[Row] = []
+    for power in results["metrics"]:
+        shape = power["distribution"]
+        if shape is not None:
+            name = f"{power['span']}: {row_name(power, results['metrics'])}"
+            edges = shape["edges"]
+            rows += zip([name] * len(shape["right"]), edges, edges[1:], shape["right"], shape["wrong"], strict=False)
+    panels = len({row[0] for row in rows})
+    return Figure(
+        "metric_distributions",
+        "Distribution of the metrics",
+        "Values of each metric over right and over wrong answers of all templates, each as shares of its own kind. "
+        "The outer bins also hold what lies beyond them.",
+        ("metric", "from", "to", "right", "wrong"),
+        tuple(rows),
+        draw_metric_distributions,
+        height=0.6 + 1.25 * ((panels + 1) // 2),
     )
 
 

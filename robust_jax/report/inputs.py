@@ -130,15 +130,33 @@ class SearchResults(TypedDict):
 # lpds measure (paper Section 3.2)
 
 
+class Distribution(TypedDict):
+    """How many right and wrong answers lie in each bin of a metric (Figures 7 and 27)."""
+
+    edges: list[float]
+    """One more than there are bins. The outer bins also hold what lies beyond them."""
+    right: list[int]
+    wrong: list[int]
+
+
 class MetricPower(TypedDict):
     """One row of Table 1."""
 
     span: Literal["Input", "Output"]
     metric: str
     """Its label, such as MD_H."""
+    layer: int | None
+    """The block whose hidden states it reads; null for a metric that reads none."""
     auc: Interval
-    odds_ratio: Interval | None
-    """Effect of one standard deviation on the odds of a right answer; null where it is undefined."""
+    behind: Interval | None
+    """AUC of the best row minus this one's, paired by template; null for the best row."""
+    odds_ratio: Interval
+    """Effect of one standard deviation on the odds of a right answer; its value is null where it is undefined."""
+    missing: int
+    """Answers for which the metric is not defined, such as empty replies."""
+    note: str
+    """Why a figure is undefined, or what must be known of it; empty if nothing."""
+    distribution: Distribution | None
 
 
 class MeasureTemplate(TypedDict):

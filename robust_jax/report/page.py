@@ -15,7 +15,17 @@ from robust_jax.report.differences import differences
 from robust_jax.report.drawing import Figure
 from robust_jax.report.inputs import Attempt, Interval, Results, TemplateExamples, finite
 from robust_jax.report.tables import tables, templates_table
-from robust_jax.report.wording import best_metric, decimal, headline, one_line, percent, share_span, span, times
+from robust_jax.report.wording import (
+    best_metric,
+    decimal,
+    headline,
+    one_line,
+    percent,
+    row_name,
+    share_span,
+    span,
+    times,
+)
 
 SHOWN_OF_ONE, SHOWN_OF_ALL = 50, 5_000
 """Variations of one template, and of all, that the page holds: it is to be sent about and opened on a phone."""
@@ -91,7 +101,7 @@ def cards(results: Results) -> list[Card]:
         accuracy, best = results["accuracy"], best_metric(results)
         shown = [_accuracy_card("Accuracy", accuracy, "random")]
         if best is not None:
-            label = f"AUC of {best['metric']}, {best['span'].lower()}"
+            label = f"AUC of {row_name(best, results['metrics'])}, {best['span'].lower()}"
             shown.append(Card(label, decimal(best["auc"]["value"]), span(best["auc"]), best["auc"]["n"], "metric"))
         return shown
     accuracies, drops, drs = results["accuracy"], results["drops"], results["drs"]

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from io import StringIO
+from pathlib import PurePath
 from typing import NamedTuple, get_args
 
 from rich import box
@@ -21,7 +22,19 @@ from robust_jax.report.inputs import (
     SearchTemplate,
     finite,
 )
-from robust_jax.report.wording import ARMS, decimal, one_line, percent, points, ranked, share_span, span, times
+from robust_jax.report.wording import (
+    ARMS,
+    best_metric,
+    decimal,
+    one_line,
+    percent,
+    points,
+    ranked,
+    row_name,
+    share_span,
+    span,
+    times,
+)
 from robust_jax.types import Status
 
 INTERVAL = "95% interval"
@@ -57,7 +70,7 @@ def tables(results: Results) -> list[Table]:
     if results["kind"] == "lpds search":
         shown = [accuracy_table(results), comparison_table(results), auc_table(results)]
     else:
-        shown = [metrics_table([results])]
+        shown = [metrics_table([results]), behind_table(results)]
     return [*shown, counts_table(results["counts"])]
 
 
@@ -119,25 +132,74 @@ def auc_table(results: SearchResults) -> Table:
 
 
 def metrics_table(runs: Sequence[MeasureResults]) -> Table:
-    """Predictive power of the metrics in the layout of Table 1: a row a metric, two figures a run."""
-    columns = [Column("Span", is_numeric=False), Column("Metric", is_numeric=False)]
-    for run in runs:
-        prefix = f"{run['suite']}: " if len(runs) > 1 else ""
+    """Predictive power of the metrics in the layout of Table 1: models below each other, suites side by side.
+
+    Of two runs of one model on one suite the later one is shown.
+    """
+    models = list(dict.fromkeys(run["model"] for run in runs))
+    suites = list(dict.fromkeys(run["suite"] for run in runs))
+    columns = [Column("Model", is_numeric=False)] if len(models) > 1 else []
+    columns += [Column("Span", is_numeric=False), Column("Metric", is_numeric=False)]
+    for suite in suites:
+        prefix = f"{PurePath(suite).stem}: " if len(suites) > 1 else ""  # a suite may be a file
         columns += [Column(f"{prefix}AUC"), Column(INTERVAL), Column(f"{prefix}Odds ratio"), Column(INTERVAL)]
-    powers = [{(row["span"], row["metric"]): row for row in run["metrics"]} for run in runs]
     rows = []
-    for key in dict.fromkeys(key for power in powers for key in power):
-        row = [_word(key[0]), _word(key[1])]
-        for power in powers:
-            found = power.get(key)
-            auc, odds = (found["auc"], found["odds_ratio"]) if found else (None, None)
-            row += [_decimal(auc), _word(span(auc)), _decimal(odds), _word(span(odds))]
-        rows.append(tuple(row))
-    models = ", ".join(dict.fromkeys(run["model"] for run in runs))
+    for model in models:
+        powers = {
+            run["suite"]: {(row["span"], row_name(row, run["metrics"])): row for row in run["metrics"]}
+            for run in runs
+            if run["model"] == model
+        }
+        for key in dict.fromkeys(key for of_suite in powers.values() for key in of_suite):
+            row = [_word(text) for text in ((model, *key) if len(models) > 1 else key)]
+            for suite in suites:
+                found = powers.get(suite, {}).get(key)
+                auc, odds = (found["auc"], found["odds_ratio"]) if found else (None, None)
+                row += [_decimal(auc), _word(span(auc)), _decimal(odds), _word(span(odds))]
+            rows.append(tuple(row))
     note = (
         "AUC: chance is 0.50. Odds ratio: what one standard deviation of the metric does to the odds of a right answer."
     )
-    return Table(f"Predictive power, {models}", tuple(columns), tuple(rows), note)
+    notes = [note, *(remark for run in runs for remark in _remarks(run))]
+    return Table(f"Predictive power, {', '.join(models)}", tuple(columns), tuple(rows), " ".join(notes))
+
+
+def _remarks(run: MeasureResults) -> list[str]:
+    """What must be known of single figures, the same things said once."""
+    by_remark: dict[str, list[str]] = {}
+    for row in run["metrics"]:
+        name = f"{row['span']} {row_name(row, run['metrics'])}"
+        if row["missing"]:
+            by_remark.setdefault(f"no value for {row['missing']:,} answers", []).append(name)
+        if row["note"]:
+            by_remark.setdefault(row["note"], []).append(name)
+    return [one_line(f"{', '.join(names)}: {remark}.") for remark, names in by_remark.items()]
+
+
+def behind_table(results: MeasureResults) -> Table:
+    """How far each metric's AUC is from the largest one."""
+    best = best_metric(results)
+    name = "the best" if best is None else f"{row_name(best, results['metrics'])} of the {best['span'].lower()}"
+    rows = tuple(
+        (
+            _word(row["span"]),
+            _word(row_name(row, results["metrics"])),
+            _decimal(behind),
+            _word(span(behind)),
+            _count(behind["n"]),
+        )
+        for row in results["metrics"]
+        if (behind := row["behind"]) is not None
+    )
+    columns = (
+        Column("Span", is_numeric=False),
+        Column("Metric", is_numeric=False),
+        Column("AUC behind"),
+        Column(INTERVAL),
+        Column("n"),
+    )
+    note = "Paired by template. The best one was chosen from the same answers: a narrow lead may be luck."
+    return Table(f"AUC behind that of {name}", columns, rows, note)
 
 
 def templates_table(results: Results) -> Table:

@@ -1,5 +1,6 @@
 """Numbers as they are written and the results in plain words: one spelling for terminal, figures and page."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from robust_jax.report.inputs import Interval, MeasureResults, MetricPower, Number, Results, SearchResults, finite
@@ -7,7 +8,13 @@ from robust_jax.report.inputs import Interval, MeasureResults, MetricPower, Numb
 MISSING = "n/a"
 """Stands where a number is not available."""
 
-ARMS = {"reference": "References", "base": "Base problems", "random": "Random sampling", "beam": "Search"}
+ARMS = {
+    "reference": "References",
+    "measure": "Measured variations",
+    "base": "Base problems",
+    "random": "Random sampling",
+    "beam": "Search",
+}
 """What the arms of a run are called, in reading order. An arm without a name here is called by its own."""
 
 
@@ -115,7 +122,7 @@ def _measure_headline(results: MeasureResults) -> Headline:
     if best is None:
         return Headline("No metric could be ranked: right and wrong answers are needed in one template.", "")
     auc = best["auc"]
-    name = f"{best['metric']} of the {best['span'].lower()}"
+    name = f"{row_name(best, results['metrics'])} of the {best['span'].lower()}"
     if (low := finite(auc["low"])) is not None and low > 0.5:
         sentence = f"Of all metrics, {name} tells wrong answers apart best."
     else:
@@ -131,6 +138,12 @@ def best_metric(results: MeasureResults) -> MetricPower | None:
     """The metric of the largest AUC; None where there is no AUC."""
     usable = [row for row in results["metrics"] if finite(row["auc"]["value"]) is not None]
     return max(usable, key=lambda row: row["auc"]["value"] or 0.0, default=None)
+
+
+def row_name(row: MetricPower, rows: Sequence[MetricPower]) -> str:
+    """The metric's label, with its block where the table holds several."""
+    same = [other for other in rows if (other["span"], other["metric"]) == (row["span"], row["metric"])]
+    return row["metric"] if len(same) == 1 else f"{row['metric']}, block {row['layer']}"
 
 
 def ranked(auc: dict[str, Interval]) -> list[tuple[str, Interval]]:

@@ -16,7 +16,7 @@ from robust_jax.evaluation import (
     TemplateExam,
     TemplateQuestion,
 )
-from robust_jax.lpds.references import template_space
+from robust_jax.lpds.space import template_space
 from robust_jax.problems import load_suite
 from robust_jax.runs import RunDirectory
 from robust_jax.search import random_points

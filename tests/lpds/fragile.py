@@ -82,8 +82,7 @@ class Fragile:
             a, b = self.numbers(prompt.problem)
             wrong = a * b > self.limit
             total = a + b + (10 if wrong else 0)
-            noise = np.random.default_rng(a * 1000 + b).normal(size=(len(features.layers), WIDTH))
-            hidden = (noise + (4 * a * b / self.limit if wrong else 0)).astype(np.float32)
+            hidden = self.hidden(a, b, features, drift=4 * a * b / self.limit if wrong else 0)
             text = f" There are {a} + {b} = {total}.\n#### {total}"
             statistics = TokenStatistics(-0.1 - 0.001 * a, 0.2, 1.0 + 0.001 * b)
             replies.append(Response(text, tuple(range(9)), "stop", 20, hidden, statistics))
@@ -94,7 +93,14 @@ class Fragile:
     def score(
         self, prompts: Sequence[Prompt], continuations: Sequence[str], features: FeatureRequest = FeatureRequest()
     ) -> list[Response]:
-        return [Response(text, statistics=TokenStatistics(-1.0, 0.5, 0.1)) for text in continuations]
+        return [
+            Response(
+                text,
+                hidden=self.hidden(*self.numbers(prompt.problem), features) if prompt.problem else None,
+                statistics=TokenStatistics(-1.0, 0.5, 0.1),
+            )
+            for prompt, text in zip(prompts, continuations, strict=True)
+        ]
 
     def tokenize(self, text: str) -> list[int]:
         return list(text.encode())
@@ -105,6 +111,15 @@ class Fragile:
             a, b = self.numbers(text)
             rows.append([a / 60, b / 60, a * b / 3600, len(text) / 100, a % 10, b % 10])
         return np.array(rows, np.float32)
+
+    @staticmethod
+    def hidden(a: int, b: int, features: FeatureRequest, drift: float = 0.0) -> np.ndarray:
+        """One row a layer; each layer's drift is half of the next one's."""
+        rows = [
+            np.random.default_rng([a, b, layer]).normal(drift * 2.0 ** (layer - 2), size=WIDTH)
+            for layer in features.layers
+        ]
+        return np.array(rows, np.float32).reshape(len(rows), WIDTH)
 
     @staticmethod
     def numbers(text: str) -> tuple[int, int]:

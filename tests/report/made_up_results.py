@@ -114,8 +114,13 @@ def make_measure_results(templates: int, seed: int = 0) -> dict[str, Any]:
             {
                 "span": span,
                 "metric": metric,
+                "layer": 21 if metric.endswith("_H") else None,
                 "auc": interval(auc, 0.015, 96),
-                "odds_ratio": interval(odds, 0.02, 96_000),
+                "behind": None if metric == "MD_H" else interval(0.80 - auc, 0.01, 96),
+                "odds_ratio": interval(odds, 0.02, 96),
+                "missing": 3 if span == "Output" else 0,
+                "note": "",
+                "distribution": make_distribution(rng),
             }
             for span, metric, auc, odds in powers
         ],
@@ -130,6 +135,13 @@ def make_measure_results(templates: int, seed: int = 0) -> dict[str, Any]:
             for number in range(templates)
         ],
     }
+
+
+def make_distribution(rng: np.random.Generator) -> dict[str, Any]:
+    edges = np.linspace(0, rng.lognormal(1, 2), 41)
+    right, wrong = rng.gamma(2, 0.1, 8000), rng.gamma(4, 0.1, 2000)
+    counts = (np.histogram(values * edges[-1], edges)[0].tolist() for values in (right, wrong))
+    return {"edges": edges.tolist(), **dict(zip(("right", "wrong"), counts, strict=True))}
 
 
 def make_examples(templates: int, variations: int, seed: int = 0) -> list[dict[str, Any]]:
