@@ -14,7 +14,8 @@ response's length plus the sum of that column's vertical differences.
 
 import inspect
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from itertools import chain
 from types import ModuleType
@@ -34,6 +35,8 @@ _PREFETCH = 2
 _RESPONSES_AT_ONCE = 4096
 _CARRY_BYTES = 1 << 28
 """Scratch memory for the strips of long references."""
+_OLDER_ASSEMBLER = {90, 100, 103, 120, 121}
+"""GPUs for which Triton uses its newer assembler although the older one, that of CUDA 12.9, knows them."""
 
 
 @triton.jit
@@ -238,9 +241,10 @@ def launch_on_gpu(
         starts: where each response starts, and where the last one ends.
         carry_size: words that one program hands from strip to strip.
     """
-    return call_kernel(
-        group.matches, group.descriptions, group.lengths, texts, starts, group.words, group.chains, carry_size
-    )
+    capability = round(10 * float(jax.devices()[0].compute_capability))
+    arrays = group.matches, group.descriptions, group.lengths, texts, starts
+    with widely_readable(capability):
+        return call_kernel(*arrays, group.words, group.chains, carry_size, capability)
 
 
 @partial(jax.jit, static_argnames=("words", "chains", "carry_size", "compute_capability"))
@@ -253,9 +257,9 @@ def call_kernel(
     words: int,
     chains: int,
     carry_size: int,
-    compute_capability: int | None = None,
+    compute_capability: int,
 ) -> Int32[Array, "c B lanes"]:
-    """The kernel as a JAX function, see `launch_on_gpu`. A compute capability, such as 90, stands in for a GPU."""
+    """The kernel as a JAX function, see `launch_on_gpu`; 90 is the compute capability of an H100."""
     blocks, lanes = lengths.shape
     responses = len(starts) - 1
     outputs = (
@@ -280,6 +284,19 @@ def call_kernel(
         **{name_of_outputs: outputs},
     )
     return distances
+
+
+@contextmanager
+def widely_readable(compute_capability: int) -> Iterator[None]:
+    """While it lasts, Triton writes PTX for the older of the two assemblers it brings.
+
+    The file that JAX gets is assembled later by JAX's CUDA or by the driver. The newer assembler's version would be
+    beyond most drivers and all of CUDA 12.
+    """
+    with triton.knobs.nvidia.scope():
+        if compute_capability in _OLDER_ASSEMBLER:
+            triton.knobs.nvidia.ptxas_blackwell = triton.knobs.nvidia.ptxas.path
+        yield
 
 
 def _jax_triton() -> ModuleType:

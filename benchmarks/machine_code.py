@@ -13,6 +13,8 @@ from triton.compiler import ASTSource
 from robust_jax.kernels.levenshtein_tables import LANES
 from robust_jax.kernels.levenshtein_triton import distances_kernel
 
+LOGIC = frozenset({"LOP3", "SHF", "IADD3", "IADD", "VIADD", "LEA", "IMNMX", "VIMNMX", "ISETP", "PLOP3", "SEL"})
+"""Instructions of the integer pipeline, which takes half as many a cycle as can be issued."""
 TYPES = {"matches": "*u32", "carry": "*u32", "carry_size": "i32", "WORDS": "constexpr", "LANES": "constexpr"}
 
 
@@ -28,6 +30,11 @@ class MachineCode:
     """Registers of a thread."""
     stack: int
     """Bytes of a thread that did not fit into registers."""
+
+    @property
+    def step_logic(self) -> int:
+        """Instructions of a step that the integer pipeline has to take."""
+        return sum(self.step[name] for name in LOGIC)
 
 
 def compiled(compute_capability: int, words: int, folder: Path) -> MachineCode:
