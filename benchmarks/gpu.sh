@@ -10,9 +10,11 @@ if ! "$python" -c 'import jax; assert jax.default_backend() == "gpu"' 2>/dev/nul
     python=$PWD/.venv-gpu/bin/python
     "$python" -m pip install --quiet --editable ".[gpu]" "jax[cuda12]>=0.10,<0.12" pytest pytest-timeout hypothesis beartype
 fi
+export PYTHONPATH=$PWD${PYTHONPATH:+:$PYTHONPATH}
 nvidia-smi --query-gpu=name,driver_version --format=csv,noheader
 
-timeout 120 "$python" -m pytest tests/kernels -q -m "not slow" || echo "kernel tests FAILED"
+# What the interpreter of Triton shows needs no GPU, but PyTorch.
+timeout 120 "$python" -m pytest tests/kernels -q -m "not slow" -k "not interpreter" || echo "kernel tests FAILED"
 timeout 90 "$python" benchmarks/levenshtein.py || echo "Levenshtein benchmark FAILED"
 timeout 120 "$python" benchmarks/accelerator.py --shape llama-3.2-3b --batch-size 256 --prompts 512
 timeout 120 "$python" benchmarks/accelerator.py --shape llama-3.1-8b --batch-size 256 --prompts 256 --rounds 2

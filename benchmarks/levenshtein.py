@@ -83,9 +83,7 @@ def compare(num_responses: int, num_references: int, length: int, rounds: int) -
     references = EncodedReferences.of(token_lists(num_references, length, 2))
     encoded = [[references.ids.get(token, len(references.ids)) for token in response] for response in responses]
     cells = sum(map(len, encoded)) * sum(map(len, references.sequences))
-    print(
-        f"{jax.devices()[0].device_kind}: {num_responses} × {num_references} × ~{length}², {cells / 1e9:.2f} Gcells"
-    )
+    print(f"{jax.devices()[0].device_kind}: {num_responses} × {num_references} × ~{length}², {cells / 1e9:.2f} Gcells")
 
     methods: dict[str, Callable[[], object]] = {
         "rapidfuzz itself, from ids": lambda: process.cdist(
