@@ -125,7 +125,7 @@ def _triton_obstacle() -> str | None:
     if device.platform != "gpu" or "cuda" not in device.client.platform_version.lower():
         return "JAX finds no NVIDIA GPU"
     if not all(map(importlib.util.find_spec, ("triton", "jax_triton"))):
-        return "Triton is not installed (pip install 'robust-jax[gpu]')"
+        return "Triton is not installed (the extra robust-jax[gpu] brings it)"
     from robust_jax.kernels import levenshtein_triton
 
     try:
