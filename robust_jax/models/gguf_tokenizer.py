@@ -149,14 +149,14 @@ def score_merges(tokens: Sequence[str], kinds: Sequence[int], scores: Sequence[f
     """The merges that a SentencePiece vocabulary implies, first the ones with the best results.
 
     SentencePiece merges the neighbours whose union scores best; so every way of cutting a token in two tokens is a
-    merge, ranked by the token's score.
+    merge, ranked by the token's score, the longest left part first.
     """
     normal = {token: index for index, token in enumerate(tokens) if kinds[index] == NORMAL}
     ranked = sorted(normal, key=lambda token: (-scores[normal[token]], normal[token]))
     return [
         (token[:cut], token[cut:])
         for token in ranked
-        for cut in range(1, len(token))
+        for cut in reversed(range(1, len(token)))
         if token[:cut] in normal and token[cut:] in normal
     ]
 
