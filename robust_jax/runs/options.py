@@ -25,7 +25,7 @@ class RunOptions:
     """
 
     model: str = "builtin:tiny"
-    """Who answers: builtin:tiny, or the directory of a Hugging Face checkpoint."""
+    """Who answers: builtin:tiny, a checkpoint directory, hf:ORG/NAME, a GGUF file, pip:smollm2 (see `models list`)."""
     out: Path | None = field(default=None, metadata=NEUTRAL)
     """Run directory: made, or resumed where it holds an unfinished run of the same options."""
     seed: int = 0
