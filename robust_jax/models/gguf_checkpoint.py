@@ -89,6 +89,7 @@ def hf_config(file: GgufFile) -> dict[str, Any]:
         "max_position_embeddings": settings.integer("context_length"),
         "sliding_window": window or None,
         "attention_bias": architecture != "qwen2" and "blk.0.attn_q.bias" in file.tensors,
+        "mlp_bias": "blk.0.ffn_up.bias" in file.tensors,
         "tie_word_embeddings": "output.weight" not in file.tensors,
         "eos_token_id": end_of_text_ids(file.metadata),
     }

@@ -96,6 +96,10 @@ def convert(
         "rope.freq_base": float(config["rope_theta"]),
         "rope.dimension_count": int(config["head_dim"] * config.get("partial_rotary_factor", 1)),
     }
+    if config.get("sliding_window"):
+        settings["attention.sliding_window"] = config["sliding_window"]
+    if architecture == "mistral":
+        architecture = "llama"
     metadata = {"general.architecture": architecture}
     metadata |= {f"{architecture}.{key}": value for key, value in settings.items()} | TOKENIZER | dict(more or {})
     renamed: dict[str, np.ndarray] = dict(factors or {})

@@ -62,25 +62,80 @@ def logits(path: Path, tokens: np.ndarray) -> jax.Array:
     return decoder.logits(decoder(jnp.asarray(tokens, jnp.int32), positions).hidden)
 
 
+QWEN2 = LLAMA | {"model_type": "qwen2", "use_sliding_window": False}
+QWEN3 = LLAMA | {"model_type": "qwen3", "head_dim": 24, "use_sliding_window": False}
+PHI3 = LLAMA | {"model_type": "phi3", "pad_token_id": 0, "sliding_window": None}
+LONGROPE = {
+    "type": "longrope",
+    "short_factor": [1.0, 1.5, 2.0, 3.0, 4.0, 6.0],
+    "long_factor": [1.0, 2.0, 4.0, 6.0, 8.0, 9.0],
+}
+
+
 @pytest.mark.parametrize(
-    "changes",
+    "config",
     [
-        {},
-        {"tie_word_embeddings": True},
-        {"head_dim": 24},
-        {"num_key_value_heads": 4},
-        {"num_key_value_heads": 1},
+        LLAMA,
+        LLAMA | {"tie_word_embeddings": True},
+        LLAMA | {"head_dim": 24},
+        LLAMA | {"num_key_value_heads": 4},
+        LLAMA | {"num_key_value_heads": 1},
+        LLAMA | {"attention_bias": True},
+        LLAMA | {"model_type": "mistral", "sliding_window": 20},
+        QWEN2 | {"tie_word_embeddings": True},
+        QWEN3,
+        PHI3 | {"sliding_window": 30},
+        PHI3 | {"head_dim": 16, "partial_rotary_factor": 0.75},
     ],
-    ids=str,
+    ids=lambda config: (
+        ",".join(f"{key}={value}" for key, value in config.items() if LLAMA.get(key) != value) or "llama"
+    ),
 )
-def test_logits_equal_those_of_transformers_before_the_conversion(tmp_path: Path, changes: dict[str, Any]) -> None:
-    config = LLAMA | changes
+def test_logits_equal_those_of_transformers_before_the_conversion(tmp_path: Path, config: dict[str, Any]) -> None:
+    assert_same_logits(tmp_path / "m.gguf", config)
+
+
+def test_llama3s_factors_are_those_of_its_parameters(tmp_path: Path) -> None:
+    """The file has a factor a frequency; here at positions within, at and past the original context."""
+    scaling = {"factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 32}
+    config = LLAMA | {"rope_scaling": {"rope_type": "llama3", **scaling}}
+    inverse = 500.0 ** (-np.arange(0, 16, 2) / 16)
+    turns = 32 * inverse / (2 * np.pi)
+    share = np.clip((turns - 1) / (4 - 1), 0, 1)
+    factors = 1 / ((1 - share) / 8 + share)
+    assert {1.0, 8.0} < set(factors)
+    assert_same_logits(tmp_path / "m.gguf", config, factors={"rope_freqs.weight": factors})
+
+
+@pytest.mark.parametrize("length", [30, 70], ids=["short", "long"])
+def test_longrope_has_two_sets_of_factors(tmp_path: Path, length: int) -> None:
+    config = PHI3 | {
+        "partial_rotary_factor": 0.75,
+        "original_max_position_embeddings": 40,
+        "rope_scaling": LONGROPE,
+    }
+    factors = {f"rope_factors_{kind}.weight": np.array(LONGROPE[f"{kind}_factor"]) for kind in ("short", "long")}
+    more = {"phi3.rope.scaling.original_context_length": 40, "phi3.rope.scaling.attn_factor": attention_factor(128, 40)}
+    assert_same_logits(tmp_path / "m.gguf", config, more, factors, length)
+
+
+def attention_factor(positions: int, original: int) -> float:
+    return float(np.sqrt(1 + np.log(positions / original) / np.log(original)))
+
+
+def assert_same_logits(
+    path: Path,
+    config: dict[str, Any],
+    more: dict[str, Any] | None = None,
+    factors: dict[str, np.ndarray] | None = None,
+    length: int = 70,
+) -> None:
     model = reference_model(config)
-    convert(tmp_path / "m.gguf", config["model_type"], config, tensors_of(model, config))
-    tokens = np.random.default_rng(1).integers(0, config["vocab_size"], (2, 70))
+    convert(path, config["model_type"], config, tensors_of(model, config), more=more, factors=factors)
+    tokens = np.random.default_rng(1).integers(0, config["vocab_size"], (2, length))
     with torch.no_grad():
         expected = model(torch.tensor(tokens)).logits.numpy()
-    np.testing.assert_allclose(logits(tmp_path / "m.gguf", tokens), expected, atol=1e-4)
+    np.testing.assert_allclose(logits(path, tokens), expected, atol=1e-4)
 
 
 @pytest.mark.parametrize("kind", [GGMLQuantizationType.F16, GGMLQuantizationType.Q8_0, GGMLQuantizationType.Q4_1])

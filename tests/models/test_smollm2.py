@@ -19,7 +19,7 @@ NEW_TOKENS = 64
 TIE = 1e-4
 """Two logits that lie no farther apart may come in either order."""
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
 
 
 def prompts() -> list[Prompt]:
