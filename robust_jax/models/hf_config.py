@@ -24,8 +24,8 @@ INERT = (
 )
 """Keys that look as if they changed what is computed, and do not."""
 
-NEUTRAL: Mapping[str, Any] = {"full_attn_mod": 1, "interpolate_factor": 1}
-"""Keys with the value at which they change nothing, where that is not null, false, zero or empty."""
+NEUTRAL: Mapping[str, Any] = {"full_attn_mod": 1, "interpolate_factor": 1, "is_causal": True, "use_rope": True}
+"""Keys with the value at which they change nothing; at false or zero they would, unlike all others."""
 
 SUSPICIOUS = re.compile(
     "activation|alibi|attention|attn|audio|bias|chunk|clip|compress|conv|embed|expert|factor|gate|head|layer|linear|logit|lora|mask|mlp"
@@ -139,13 +139,15 @@ def refuse_unsupported(config: Mapping[str, Any], family: Family) -> None:
     if (activation := config.get("hidden_act", "silu")) != "silu":
         raise InputError(f"hidden_act={activation!r} is not supported; supported: 'silu'")
     known = {*UNDERSTOOD, *INERT, *family.reads}
-    refused = [
-        f"{key}={value!r}"
-        for key, value in config.items()
-        if key not in known and SUSPICIOUS.search(key) and value and NEUTRAL.get(key) != value
-    ]
+    refused = [f"{key}={value!r}" for key, value in config.items() if key not in known and _may_matter(key, value)]
     if refused:
         raise InputError(f"not supported in a {config['model_type']} model: {', '.join(refused)}")
+
+
+def _may_matter(key: str, value: Any) -> bool:
+    if key in NEUTRAL:
+        return value is not None and value != NEUTRAL[key]
+    return bool(value) and SUSPICIOUS.search(key) is not None
 
 
 def read_rope(fields: Fields, family: Family, max_positions: int) -> Rope:

@@ -238,16 +238,28 @@ print(megabytes("VmHWM") - before, sum(x.nbytes for x in leaves) / 1e6, max(x.nb
 """
 
 
-@pytest.mark.slow
+BF16, F32 = ml_dtypes.bfloat16, np.float32
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="reads the peak from /proc")
-@pytest.mark.parametrize("stored", [np.float32, ml_dtypes.bfloat16], ids=lambda dtype: dtype.__name__)
-@pytest.mark.parametrize("wanted", ["float32", "bfloat16"])
-def test_loading_holds_the_model_and_less_than_a_tensor_besides(tmp_path: Path, stored: type, wanted: str) -> None:
+@pytest.mark.parametrize(
+    ("layers", "stored", "wanted"),
+    [
+        (1, BF16, "float32"),
+        pytest.param(8, BF16, "float32", marks=pytest.mark.slow),
+        pytest.param(8, F32, "float32", marks=pytest.mark.slow),
+        pytest.param(8, F32, "bfloat16", marks=pytest.mark.slow),
+        pytest.param(8, BF16, "bfloat16", marks=pytest.mark.slow),
+    ],
+)
+def test_loading_holds_the_model_and_less_than_a_tensor_besides(
+    tmp_path: Path, layers: int, stored: type, wanted: str
+) -> None:
     config = DecoderConfig(
         vocab_size=20_000,
         hidden_size=1024,
         intermediate_size=4096,
-        num_layers=8,
+        num_layers=layers,
         num_heads=16,
         num_kv_heads=4,
         head_dim=64,

@@ -166,7 +166,6 @@ DANGEROUS = {
     "rotary_pct": 0.25,
     "lm_head_bias": True,
     "blocksparse_num_local_blocks": 16,
-    "full_attn_mod": 4,
     "hidden_activation": "gelu_pytorch_tanh",
     "kv_lora_rank": 512,
     "vision_config": {"hidden_size": 1},
@@ -180,6 +179,45 @@ DANGEROUS = {
     "use_sliding_window": True,
     "layer_types": ["full_attention", "sliding_attention", "full_attention"],
 }
+
+
+@pytest.mark.parametrize(("key", "value"), [("is_causal", False), ("use_rope", False), ("full_attn_mod", 4)])
+def test_a_setting_that_is_usually_on_is_refused_where_it_is_not(key: str, value: object) -> None:
+    with pytest.raises(InputError, match=key):
+        DecoderConfig.from_hf_config(plain("qwen3", **{key: value}))
+
+
+def test_what_published_files_say_besides_is_no_obstacle() -> None:
+    besides = {
+        "_attn_implementation_autoset": True,
+        "_flash_attn_2_enabled": True,
+        "_name_or_path": "org/name",
+        "attention_dropout": 0.1,
+        "auto_map": {"AutoConfig": "configuration_phi3.Phi3Config"},
+        "bos_token_id": 1,
+        "embd_pdrop": 0.1,
+        "full_attn_mod": 1,
+        "id2label": {"0": "LABEL_0"},
+        "initializer_range": 0.02,
+        "interpolate_factor": 1,
+        "is_causal": True,
+        "is_llama_config": True,
+        "max_length": 4096,
+        "max_sequence_length": 2048,
+        "num_return_sequences": 1,
+        "output_attentions": False,
+        "pretraining_tp": 4,
+        "rope_interleaved": False,
+        "tokenizer_class": "LlamaTokenizer",
+        "torch_dtype": "bfloat16",
+        "transformers.js_config": {"dtype": "q4"},
+        "transformers_version": "4.52.0",
+        "unsloth_fixed": True,
+        "use_cache": True,
+        "use_mrope": False,
+    }
+    for family in FAMILIES:
+        assert DecoderConfig.from_hf_config(plain(family, **besides)) == DecoderConfig.from_hf_config(plain(family))
 
 
 OFF = [None, False, 0, 0.0, [], {}, ""]
