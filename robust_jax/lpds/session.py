@@ -62,7 +62,7 @@ def open_session(options: LpdsOptions, command: str, metrics: tuple[str, ...]) -
         raise InputError("give the run a directory: --out DIR")
     suite = chosen_suite(options)
     source = reference_source(options, suite)
-    model = load_model(options.model, dtype=options.dtype, batch_size=options.batch_size)
+    model = load_model(options.model, dtype=options.dtype, batch_size=options.batch_size, mesh=options.mesh)
     for name in metrics:
         _check_capability(name, model)
     usable(options.levenshtein)  # or it is refused before the first question

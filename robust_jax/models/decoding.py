@@ -14,6 +14,7 @@ from robust_jax.models.attention import Context, KeyValues, Prefix
 from robust_jax.models.config import DecoderConfig
 from robust_jax.models.decoder import Decoder, empty_cache
 from robust_jax.models.sampling import DrawKind, Draws, next_tokens
+from robust_jax.models.sharding import CACHE, ROWS, split
 from robust_jax.models.token_statistics import token_statistics
 from robust_jax.types import FeatureRequest
 
@@ -71,7 +72,7 @@ class Chunk(NamedTuple):
 def empty_rows(config: DecoderConfig, batch: int, slots: int, layers: int, dtype: jnp.dtype) -> Rows:
     """A batch in which nothing is being decoded."""
     integers, flags = jnp.zeros(batch, jnp.int32), jnp.zeros(batch, bool)
-    return Rows(
+    rows = Rows(
         cache=empty_cache(config, batch, slots, dtype),
         token=integers,
         statistics=jnp.zeros((batch, 3)),
@@ -83,6 +84,7 @@ def empty_rows(config: DecoderConfig, batch: int, slots: int, layers: int, dtype
         stopped=flags,
         draws=Draws(jnp.zeros(batch, jnp.uint32), jnp.zeros(batch), jnp.ones(batch), integers),
     )
+    return _in_place(rows)
 
 
 @jax.jit
@@ -116,7 +118,7 @@ def read_prompts(
         mask=jnp.broadcast_to(jnp.tril(jnp.ones((length, length), bool)), (count, length, length)),
         prefix=prefix,
     )
-    output = decoder(new.tokens, offset + steps, context, lengths=jnp.broadcast_to(longest, count))
+    output = decoder(split(new.tokens, ROWS), offset + steps, context, lengths=jnp.broadcast_to(longest, count))
     last = jnp.take_along_axis(output.hidden, (new.lengths - 1)[:, None, None], axis=1)[:, 0]
     logits = decoder.logits(last)[new.source]
     first = jnp.zeros_like(new.source)
@@ -133,7 +135,7 @@ def read_prompts(
     def put(old: Array, value: Array | int | float) -> Array:
         return old.at[new.place].set(value, mode="drop")
 
-    return Rows(
+    rows = Rows(
         cache=cache,
         token=put(rows.token, chosen),
         statistics=put(rows.statistics, token_statistics(logits, chosen)) if statistics else rows.statistics,
@@ -145,6 +147,7 @@ def read_prompts(
         stopped=put(rows.stopped, ends),
         draws=jax.tree.map(put, rows.draws, new.draws),
     )
+    return _in_place(rows)
 
 
 @partial(jax.jit, static_argnames=("features", "kind", "eos"), donate_argnames="rows")
@@ -206,7 +209,7 @@ def decode_chunk(
         return step + 1, rows, chunk
 
     _, rows, chunk = jax.lax.while_loop(unfinished, advance, (jnp.int32(0), rows, chunk))
-    return rows, chunk
+    return _in_place(rows), chunk
 
 
 @partial(jax.jit, donate_argnames="rows")
@@ -215,13 +218,20 @@ def keep_states(
 ) -> Rows:
     """Add the states of the tokens that belong to the replies, once it is known which do."""
     kept = jnp.where(is_kept[:, :, None, None], states, 0.0)
-    return rows._replace(hidden_sum=rows.hidden_sum + jnp.sum(kept, axis=0), active=active)
+    return _in_place(rows._replace(hidden_sum=rows.hidden_sum + jnp.sum(kept, axis=0), active=active))
 
 
 @jax.jit
 def take_rows(rows: Rows, order: Int[Array, " b"]) -> Rows:
     """A smaller batch of the rows that are still being decoded."""
-    return jax.tree.map(lambda array: array[order], rows)
+    return _in_place(jax.tree.map(lambda array: array[order], rows))
+
+
+def _in_place(rows: Rows) -> Rows:
+    """The rows where they lie from one call to the next: split over the mesh, if there is one."""
+    cache = [KeyValues(split(layer.keys, CACHE), split(layer.values, CACHE)) for layer in rows.cache]
+    others = jax.tree.map(lambda array: split(array, ROWS), rows._replace(cache=[]))
+    return others._replace(cache=cache)
 
 
 def _is_any(tokens: Int[Array, " B"], ids: tuple[int, ...]) -> Bool[Array, " B"]:

@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 
-import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import Mesh
 from jaxtyping import Float
 
 from robust_jax.models.attention import Prefix
@@ -31,6 +31,7 @@ from robust_jax.models.decoding import (
     take_rows,
 )
 from robust_jax.models.sampling import Draws, draw_kind, row_seed
+from robust_jax.models.sharding import data_ways, fetch, on_mesh, whole
 from robust_jax.types import FeatureRequest, Sampling
 
 SLOT_MULTIPLE = 32
@@ -85,11 +86,18 @@ class Generator:
 
     decoder: Decoder
     batch_size: int
+    """Rows at once; a multiple of the devices on the mesh's data axis."""
+    mesh: Mesh | None = None
+    """What the decoder lies on, if it is split."""
 
     def batch_for(self, count: int) -> int:
         """How many rows serve `count` prompts: all, or a fraction of them where that is enough."""
-        small = max(1, self.batch_size // SMALL_BATCH)
+        small = self.whole(self.batch_size // SMALL_BATCH)
         return small if count <= small else self.batch_size
+
+    def whole(self, rows: int) -> int:
+        """The least number of rows that holds so many, at least one, and splits evenly over the mesh."""
+        return whole(rows, data_ways(self.mesh))
 
     def __call__(
         self,
@@ -116,12 +124,13 @@ class Generator:
         replies = [Reply() for _ in prompts]
         for side in dict.fromkeys(sides):
             indices = [index for index, other in enumerate(sides) if other == side]
-            work = _Work(self, prompts, samplings, features, indices, replies)
-            while work.is_unfinished:
-                work.shrink()
-                work.refill()
-                for index in work.decode(find_stop):
-                    on_reply(index)
+            with on_mesh(self.mesh):
+                work = _Work(self, prompts, samplings, features, indices, replies)
+                while work.is_unfinished:
+                    work.shrink()
+                    work.refill()
+                    for index in work.decode(find_stop):
+                        on_reply(index)
         return replies
 
 
@@ -171,7 +180,7 @@ class _Work:
     @property
     def refill_size(self) -> int:
         """How many rows are refilled together."""
-        return max(1, self.batch // 4)
+        return self.generator.whole(self.batch // 4)
 
     def shrink(self) -> None:
         """Gather the unfinished rows into a smaller batch if they fit into one and nothing waits."""
@@ -220,7 +229,7 @@ class _Work:
         )
         tokens, is_kept, statistics, active, stopped = map(
             np.array,
-            jax.device_get((chunk.tokens, chunk.is_written, chunk.statistics, self.rows.active, self.rows.stopped)),
+            fetch((chunk.tokens, chunk.is_written, chunk.statistics, self.rows.active, self.rows.stopped)),
         )
         halted = False
         for row, index in enumerate(self.owner):
@@ -241,7 +250,7 @@ class _Work:
         if self.features.layers or halted:
             self.rows = keep_states(self.rows, chunk.states, jnp.asarray(is_kept), jnp.asarray(active))
         finished = {row: index for row, index in enumerate(self.owner) if index is not None and not active[row]}
-        hidden_sums = np.asarray(self.rows.hidden_sum) if finished and self.features.layers else None
+        hidden_sums = fetch(self.rows.hidden_sum) if finished and self.features.layers else None
         for row, index in finished.items():
             if hidden_sums is not None:
                 self.replies[index].hidden_sum = hidden_sums[row]
@@ -256,7 +265,7 @@ class _Work:
     def _new_prompts(self, chosen: Sequence[int], places: Sequence[int]) -> NewPrompts:
         """The chosen prompts, each once, for the rows at `places`; padded to a fixed number of prompts and of rows."""
         distinct = {prompt: number for number, prompt in enumerate(dict.fromkeys(self.prompts[i] for i in chosen))}
-        few = max(1, self.refill_size // SMALL_BATCH)
+        few = self.generator.whole(self.refill_size // SMALL_BATCH)
         # Only where replies share prompts is a smaller number of prompts worth a compilation of its own.
         count = few if len(distinct) <= min(few, len(chosen) // 2) else self.refill_size
         tokens = np.zeros((count, bucket(max(map(len, distinct)))), np.int32)

@@ -14,6 +14,7 @@ from robust_jax.models.checkpoint import load_decoder
 from robust_jax.models.compilation import keep_compiled_programs
 from robust_jax.models.decoder import Decoder
 from robust_jax.models.generation import Generator, Reply, bucket
+from robust_jax.models.sharding import ROWS, Layout, MeshShape, fetch, on_mesh, split, whole
 from robust_jax.models.sources import Checkpoint
 from robust_jax.models.token_statistics import token_statistics
 from robust_jax.types import (
@@ -33,8 +34,20 @@ DEFAULT_BATCH_SIZE = 128
 class LocalModel:
     """A checkpoint as a `Model`."""
 
-    def __init__(self, name: str, checkpoint: Checkpoint, *, dtype: str = "float32", batch_size: int | None = None):
+    def __init__(
+        self,
+        name: str,
+        checkpoint: Checkpoint,
+        *,
+        dtype: str = "float32",
+        batch_size: int | None = None,
+        mesh: MeshShape | None = None,
+    ):
         """Load the checkpoint's weights.
+
+        Args:
+            batch_size: rows at once, rounded up to what splits evenly over the devices.
+            mesh: how the devices are arranged; None puts all on the data axis.
 
         Raises:
             InputError: they are damaged or do not fit the checkpoint's configuration.
@@ -43,10 +56,12 @@ class LocalModel:
             raise InputError("bfloat16 is a format of accelerators: on a CPU leave --dtype at float32")
         keep_compiled_programs()
         self.name = name
-        self.decoder = load_decoder(checkpoint.config, checkpoint.tensors, dtype=dtype)
+        layout = Layout(checkpoint.config, mesh or MeshShape(data=jax.device_count()))
+        self.mesh = layout.mesh
+        self.decoder = load_decoder(checkpoint.config, checkpoint.tensors, dtype=dtype, sharding=layout.sharding)
         self.digest = checkpoint.digest
         self.tokenizer = checkpoint.tokenizer
-        self.generator = Generator(self.decoder, batch_size or DEFAULT_BATCH_SIZE)
+        self.generator = Generator(self.decoder, whole(batch_size or DEFAULT_BATCH_SIZE, layout.shape.data), self.mesh)
 
     @property
     def capabilities(self) -> Capabilities:
@@ -117,7 +132,8 @@ class LocalModel:
 
     @cached_property
     def _embedding_table(self) -> Float[np.ndarray, "V D"]:
-        return np.asarray(self.decoder.embed_tokens[...], np.float32)
+        with on_mesh(self.mesh):
+            return np.asarray(fetch(self.decoder.embed_tokens[...]), np.float32)
 
     def _unanswered(self, prompt_tokens: int, sampling: Sampling, features: FeatureRequest) -> Response:
         """What stands for a reply until there is one; its message says why there will be none, if so."""
@@ -183,7 +199,7 @@ class LocalModel:
         features: FeatureRequest,
     ) -> list[Response]:
         order = sorted(range(len(spans)), key=lambda index: len(contexts[index]) + len(spans[index]))
-        batch_size = min(self.generator.batch_size, bucket(len(spans), 8))
+        batch_size = min(self.generator.batch_size, self.generator.whole(bucket(len(spans), 8)))
         responses: list[Response] = [Response(text=text) for text in texts]
         for start in range(0, len(order), batch_size):
             rows = order[start : start + batch_size]
@@ -200,7 +216,8 @@ class LocalModel:
                 tokens[line, :end] = [*contexts[index], *spans[index]]
                 is_scored[line, begin:end] = True
                 lengths[line] = end
-            hidden, statistics = jax.device_get(_span_means(self.decoder, tokens, is_scored, lengths, features))
+            with on_mesh(self.mesh):
+                hidden, statistics = fetch(_span_means(self.decoder, tokens, is_scored, lengths, features))
             for line, index in enumerate(rows):
                 responses[index] = Response(
                     text=texts[index],
@@ -222,7 +239,7 @@ def _span_means(
 ) -> tuple[Float[Array, "l B D"], Float[Array, "B 3"]]:
     """Means over the scored tokens of the recorded states at them and of the statistics of predicting them."""
     positions = jnp.broadcast_to(jnp.arange(tokens.shape[1]), tokens.shape)
-    output = decoder(tokens, positions, layers=features.layers, lengths=lengths)
+    output = decoder(split(tokens, ROWS), positions, layers=features.layers, lengths=lengths)
     count = jnp.sum(is_scored, axis=1)
     hidden = jnp.einsum(
         "lBTD,BT->lBD", output.states.astype(jnp.float32), is_scored.astype(jnp.float32), precision="highest"

@@ -1,9 +1,16 @@
 """From the name of a model to the model."""
 
 from collections.abc import Callable
+from functools import partial
+
+import jax
 
 from robust_jax.errors import InputError
+from robust_jax.models.config import DecoderConfig
+from robust_jax.models.distributed import is_joined
+from robust_jax.models.following import LeadingModel, follow
 from robust_jax.models.local import LocalModel
+from robust_jax.models.sharding import MeshShape
 from robust_jax.models.sources import SOURCES, open_checkpoint, source_config
 from robust_jax.types import Model, ModelDefaults
 
@@ -21,15 +28,45 @@ def known_models() -> dict[str, str]:
     return {**SOURCES, **dict.fromkeys(_mocks, "a stand-in for tests")}
 
 
-def load_model(spec: str, *, dtype: str = "float32", batch_size: int | None = None) -> Model:
+def load_model(spec: str, *, dtype: str = "float32", batch_size: int | None = None, mesh: str | None = None) -> Model:
     """The model of a name, one of the forms that `known_models` lists.
+
+    Of several processes this is called by the first; the model is then loaded in all of them.
+
+    Args:
+        mesh: how the devices are arranged, such as `data=2,model=4`; None puts all on the data axis.
 
     Raises:
         InputError: there is no such model, or it cannot be loaded.
     """
+    load = partial(LeadingModel, _load_here) if is_joined() else _load_here
+    return load(spec, dtype=dtype, batch_size=batch_size, mesh=mesh)
+
+
+def follow_leader() -> int:
+    """Do what process 0 of several asks of its model, until it ends; its exit code. See `following.follow`."""
+    return follow(_load_here)
+
+
+def _load_here(spec: str, *, dtype: str, batch_size: int | None, mesh: str | None) -> Model:
     if spec.startswith("mock:"):
+        if is_joined():
+            raise InputError(f"{spec} uses no devices: start it without --coordinator")
         return _mock(spec)
-    return LocalModel(spec, open_checkpoint(spec), dtype=dtype, batch_size=batch_size)
+    shape = MeshShape.parse(mesh, jax.device_count())
+    return LocalModel(spec, open_checkpoint(spec), dtype=dtype, batch_size=batch_size, mesh=shape)
+
+
+def model_config(spec: str) -> DecoderConfig | None:
+    """The configuration of the model of a name, without loading its weights; None for one that does not run here.
+
+    Raises:
+        InputError: there is no such model.
+    """
+    if spec.startswith("mock:"):
+        _mock(spec)
+        return None
+    return source_config(spec)
 
 
 def model_defaults(spec: str) -> ModelDefaults:

@@ -1,6 +1,7 @@
 """The options that every protocol shares, and which of them change results."""
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from fractions import Fraction
@@ -42,14 +43,40 @@ class RunOptions:
     """Prompts answered at once; none fits it to the memory."""
     dtype: Literal["float32", "bfloat16"] = "float32"
     """Number format of the model's weights and activations."""
+    mesh: str | None = field(default=None, metadata=NEUTRAL)
+    """How the devices are arranged, such as data=2,model=4: rows are split over data, weights over model; -1 takes the
+    devices that remain; none puts all on data."""
+    coordinator: str | None = field(default=None, metadata=NEUTRAL)
+    """Makes this one of several processes of the same command: HOST:PORT where process 0 is reached, or auto, which
+    asks SLURM, Open MPI, GKE or the TPU pod; none works alone."""
+    processes: int | None = field(default=None, metadata=NEUTRAL)
+    """How many processes there are; goes with --coordinator HOST:PORT."""
+    process: int | None = field(default=None, metadata=NEUTRAL)
+    """Which of them this is, from 0."""
+    process_timeout: int = field(default=100, metadata=NEUTRAL)
+    """Seconds of silence after which a process counts as dead and ends the others; they have three times as long to
+    come together."""
     dry_run: bool = field(default=False, metadata=NEUTRAL)
     """Print the prompts, the number of generations and an estimate of tokens; touch no model."""
 
     def __post_init__(self) -> None:
-        for name in ("limit", "attempts", "max_tokens", "batch_size"):
+        for name in ("limit", "attempts", "max_tokens", "batch_size", "processes"):
             check_least(name, getattr(self, name), 1)
+        check_least("process", self.process, 0)
+        check_least("process_timeout", self.process_timeout, 5)
         if not (math.isfinite(self.temperature) and self.temperature >= 0):
             raise InputError(f"--temperature must be a finite number from 0, not {self.temperature}")
+        self._check_processes()
+
+    def _check_processes(self) -> None:
+        numbers = (self.processes, self.process)
+        if self.coordinator in (None, "auto"):
+            if numbers != (None, None):
+                raise InputError("--processes and --process need --coordinator HOST:PORT, the address of process 0")
+        elif not re.fullmatch(r".+:\d+", self.coordinator or "") or None in numbers:
+            raise InputError("--coordinator takes HOST:PORT with --processes N and --process K, or auto")
+        elif self.process is not None and self.processes is not None and self.process >= self.processes:
+            raise InputError(f"--process {self.process}: {self.processes} processes are numbered from 0")
 
 
 @dataclass(frozen=True)
