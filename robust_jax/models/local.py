@@ -57,8 +57,11 @@ class LocalModel:
         keep_compiled_programs()
         self.name = name
         layout = Layout(checkpoint.config, mesh or MeshShape(data=jax.device_count()))
-        self.mesh = layout.mesh
-        self.decoder = load_decoder(checkpoint.config, checkpoint.tensors, dtype=dtype, sharding=layout.sharding)
+        # On one device plain arrays do: laying them on a mesh of one would compile programs anew for either kind.
+        self.mesh = layout.mesh if layout.mesh.size > 1 else None
+        self.decoder = load_decoder(
+            checkpoint.config, checkpoint.tensors, dtype=dtype, sharding=layout.sharding if self.mesh else None
+        )
         self.digest = checkpoint.digest
         self.tokenizer = checkpoint.tokenizer
         self.generator = Generator(self.decoder, whole(batch_size or DEFAULT_BATCH_SIZE, layout.shape.data), self.mesh)
