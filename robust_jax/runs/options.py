@@ -50,7 +50,7 @@ class RunOptions:
     """Makes this one of several processes of the same command: HOST:PORT where process 0 is reached, or auto, which
     asks SLURM, Open MPI, GKE or the TPU pod; none works alone."""
     processes: int | None = field(default=None, metadata=NEUTRAL)
-    """How many processes there are; goes with --coordinator HOST:PORT."""
+    """How many processes there are; needed with the address of a coordinator."""
     process: int | None = field(default=None, metadata=NEUTRAL)
     """Which of them this is, from 0."""
     process_timeout: int = field(default=100, metadata=NEUTRAL)

@@ -162,13 +162,17 @@ def test_long_and_short_sequences_under_longrope_are_each_turned_in_their_own_wa
     limits = [18 if len(prompt) % 2 else 30 for prompt in asked]
     assert {len(prompt) + limit > 40 for prompt, limit in zip(asked, limits, strict=True)} == {True, False}
     replies = Generator(decoder, 8)(asked, [Sampling(max_tokens=limit) for limit in limits], FeatureRequest((2,)))
+
+    @jax.jit
+    def whole_pass(tokens: jax.Array, lengths: jax.Array) -> tuple[jax.Array, jax.Array]:
+        output = decoder(tokens, jnp.arange(tokens.shape[1])[None], layers=(2,), lengths=lengths)
+        return jnp.argmax(decoder.logits(output.hidden)[0], axis=-1), output.states[0, 0]
+
     for prompt, limit, reply in zip(asked, limits, replies, strict=True):
         ids = [*prompt, *reply.token_ids]
-        lengths = jnp.array([len(prompt) + limit])
-        output = decoder(jnp.asarray([ids]), jnp.arange(len(ids))[None], layers=(2,), lengths=lengths)
-        likeliest = jnp.argmax(decoder.logits(output.hidden)[0], axis=-1)[len(prompt) - 1 : -1]
-        assert likeliest.tolist() == reply.token_ids
-        np.testing.assert_allclose(reply.hidden_sum, output.states[:, 0, len(prompt) :].sum(axis=1), atol=1e-4)
+        likeliest, states = whole_pass(jnp.asarray([ids + [0] * (72 - len(ids))]), jnp.array([len(prompt) + limit]))
+        assert likeliest[len(prompt) - 1 : len(ids) - 1].tolist() == reply.token_ids
+        np.testing.assert_allclose(reply.hidden_sum[0], states[len(prompt) : len(ids)].sum(axis=0), atol=1e-4)
 
 
 def test_every_reply_is_told_of_once() -> None:
