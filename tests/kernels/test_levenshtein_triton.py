@@ -72,7 +72,7 @@ def test_long_responses(run: Run) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(3600)
+@pytest.mark.timeout(7200)
 def test_long_pairs(run: Run) -> None:
     rng = np.random.default_rng(3)
     references = sequences(rng, [500, 2000], 300)
@@ -134,9 +134,8 @@ def test_ten_thousand_pairs_by_all_implementations(run: Run) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(3600)
-def test_ten_thousand_long_pairs_by_all_implementations(run: Run) -> None:
-    responses, references, symbols = random_pairs(50, 200, longest=300)
+def test_ten_thousand_longer_pairs_by_all_implementations(run: Run) -> None:
+    responses, references, symbols = random_pairs(20, 500, longest=220)
     expected = rapidfuzz_distances(responses, references)
     np.testing.assert_array_equal(levenshtein_xla.levenshtein_distances(responses, references, symbols), expected)
-    np.testing.assert_array_equal(run(responses, PatternTables.of(references, symbols, lanes=128)), expected)
+    np.testing.assert_array_equal(run(responses, PatternTables.of(references, symbols, lanes=512)), expected)
