@@ -107,8 +107,9 @@ class BlockGroup:
 
     @property
     def chains(self) -> int:
-        """Blocks of several strips."""
-        return sum(block.strips > 1 for block in self.blocks)
+        """For how many blocks of several strips there is room: a power of two, or 0."""
+        count = sum(block.strips > 1 for block in self.blocks)
+        return power_of_two(count, 1) if count else 0
 
     @property
     def lanes(self) -> int:

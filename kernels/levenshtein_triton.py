@@ -35,8 +35,8 @@ _PREFETCH = 2
 _RESPONSES_AT_ONCE = 4096
 _CARRY_BYTES = 1 << 28
 """Scratch memory for the strips of long references."""
-_OLDER_ASSEMBLER = {90, 100, 103, 120, 121}
-"""GPUs for which Triton uses its newer assembler although the older one, that of CUDA 12.9, knows them."""
+_KNOWN_TO_CUDA_12_9 = {90, 100, 103, 120, 121}
+"""GPUs for which Triton uses its newer assembler although the older one knows them."""
 
 
 @triton.jit
@@ -183,7 +183,7 @@ def distances_kernel(
 
 
 Launch = Callable[[BlockGroup, Int32[np.ndarray, " n"], Int32[np.ndarray, " edges"], int], Any]
-"""Runs the kernel for all responses and all blocks of a group; see `launch`."""
+"""Runs the kernel for all responses and all blocks of a group; see `launch_on_gpu`."""
 
 
 def levenshtein_distances(
@@ -202,8 +202,9 @@ def levenshtein_distances(
     for rows in by_length(responses, _responses_at_once(responses, tables)):
         texts, starts = _pack_texts([responses[row] for row in rows[::-1]])
         stretches = -(-len(responses[rows[-1]]) // WORD_BITS)
-        carry_size = 2 * tables.lanes * power_of_two(stretches, 1)
-        pending += [(rows[::-1], group, launch(group, texts, starts, carry_size)) for group in tables.groups]
+        for group in tables.groups:
+            carry_size = 2 * tables.lanes * power_of_two(stretches, 1) if group.chains else 0
+            pending.append((rows[::-1], group, launch(group, texts, starts, carry_size)))
     for rows, group, found in pending:
         for block, block_distances in zip(group.blocks, np.moveaxis(np.asarray(found), 1, 0), strict=False):
             distances[np.ix_(rows, block.columns)] = block_distances[: len(rows), : len(block.columns)]
@@ -288,13 +289,13 @@ def call_kernel(
 
 @contextmanager
 def widely_readable(compute_capability: int) -> Iterator[None]:
-    """While it lasts, Triton writes PTX for the older of the two assemblers it brings.
+    """While it lasts, Triton writes PTX for the older of the two assemblers that it brings, that of CUDA 12.9.
 
-    The file that JAX gets is assembled later by JAX's CUDA or by the driver. The newer assembler's version would be
-    beyond most drivers and all of CUDA 12.
+    What JAX gets is assembled later, by JAX's CUDA or by the driver, and the newer assembler's version of PTX is beyond
+    most drivers and all of CUDA 12.
     """
     with triton.knobs.nvidia.scope():
-        if compute_capability in _OLDER_ASSEMBLER:
+        if compute_capability in _KNOWN_TO_CUDA_12_9:
             triton.knobs.nvidia.ptxas_blackwell = triton.knobs.nvidia.ptxas.path
         yield
 
