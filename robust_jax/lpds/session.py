@@ -12,7 +12,7 @@ from robust_jax.lpds.options import LpdsOptions
 from robust_jax.lpds.reference_source import ReferenceSource, reference_source
 from robust_jax.models import load_model
 from robust_jax.problems import STOP, load_suite
-from robust_jax.runs import RunDirectory, fingerprint, plain
+from robust_jax.runs import ByteProgress, RunDirectory, fingerprint, plain
 from robust_jax.types import Capabilities, Model, ModelDefaults, Sampling, Suite
 
 DEFAULT_SHOTS = 5
@@ -62,7 +62,14 @@ def open_session(options: LpdsOptions, command: str, metrics: tuple[str, ...]) -
         raise InputError("give the run a directory: --out DIR")
     suite = chosen_suite(options)
     source = reference_source(options, suite)
-    model = load_model(options.model, dtype=options.dtype, batch_size=options.batch_size, mesh=options.mesh)
+    with ByteProgress(f"loading {options.model}") as on_progress:
+        model = load_model(
+            options.model,
+            dtype=options.dtype,
+            batch_size=options.batch_size,
+            mesh=options.mesh,
+            on_progress=on_progress,
+        )
     for name in metrics:
         _check_capability(name, model)
     usable(options.levenshtein)  # or it is refused before the first question

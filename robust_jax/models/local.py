@@ -42,6 +42,7 @@ class LocalModel:
         dtype: str = "float32",
         batch_size: int | None = None,
         mesh: MeshShape | None = None,
+        on_progress: Callable[[int, int], None] | None = None,
     ):
         """Load the checkpoint's weights.
 
@@ -60,7 +61,11 @@ class LocalModel:
         # On one device plain arrays do: laying them on a mesh of one would compile programs anew for either kind.
         self.mesh = layout.mesh if layout.mesh.size > 1 else None
         self.decoder = load_decoder(
-            checkpoint.config, checkpoint.tensors, dtype=dtype, sharding=layout.sharding if self.mesh else None
+            checkpoint.config,
+            checkpoint.tensors,
+            dtype=dtype,
+            sharding=layout.sharding if self.mesh else None,
+            on_progress=on_progress,
         )
         self.digest = checkpoint.digest
         self.tokenizer = checkpoint.tokenizer

@@ -28,18 +28,27 @@ def known_models() -> dict[str, str]:
     return {**SOURCES, **dict.fromkeys(_mocks, "a stand-in for tests")}
 
 
-def load_model(spec: str, *, dtype: str = "float32", batch_size: int | None = None, mesh: str | None = None) -> Model:
+def load_model(
+    spec: str,
+    *,
+    dtype: str = "float32",
+    batch_size: int | None = None,
+    mesh: str | None = None,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> Model:
     """The model of a name, one of the forms that `known_models` lists.
 
     Of several processes this is called by the first; the model is then loaded in all of them.
 
     Args:
         mesh: how the devices are arranged, such as `data=2,model=4`; None puts all on the data axis.
+        on_progress: told how many bytes of how many are loaded.
 
     Raises:
         InputError: there is no such model, or it cannot be loaded.
     """
-    load = partial(LeadingModel, _load_here) if is_joined() else _load_here
+    here = partial(_load_here, on_progress=on_progress)
+    load = partial(LeadingModel, here) if is_joined() else here
     return load(spec, dtype=dtype, batch_size=batch_size, mesh=mesh)
 
 
@@ -48,13 +57,21 @@ def follow_leader() -> int:
     return follow(_load_here)
 
 
-def _load_here(spec: str, *, dtype: str, batch_size: int | None, mesh: str | None) -> Model:
+def _load_here(
+    spec: str,
+    *,
+    dtype: str,
+    batch_size: int | None,
+    mesh: str | None,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> Model:
     if spec.startswith("mock:"):
         if is_joined():
             raise InputError(f"{spec} uses no devices: start it without --coordinator")
         return _mock(spec)
     shape = MeshShape.parse(mesh, jax.device_count())
-    return LocalModel(spec, open_checkpoint(spec), dtype=dtype, batch_size=batch_size, mesh=shape)
+    checkpoint = open_checkpoint(spec)
+    return LocalModel(spec, checkpoint, dtype=dtype, batch_size=batch_size, mesh=shape, on_progress=on_progress)
 
 
 def model_config(spec: str) -> DecoderConfig | None:

@@ -4,7 +4,7 @@ from robust_jax.runs.command_line import parse
 from robust_jax.runs.directory import CONFIG_FILE, FEATURES_FOLDER, RESULTS_FILE, RunDirectory, read_config
 from robust_jax.runs.features import FeatureStore
 from robust_jax.runs.options import NEUTRAL, RunOptions, SuiteOptions, check_least, fingerprint, flag, plain
-from robust_jax.runs.progress import Progress
+from robust_jax.runs.progress import ByteProgress, Progress
 from robust_jax.runs.results import read_results, write_results
 from robust_jax.runs.samples import Key, SampleStore, sample_key
 from robust_jax.runs.writing import SAMPLES_FILE, json_text, keeping, write_atomically
@@ -15,6 +15,7 @@ __all__ = [
     "NEUTRAL",
     "RESULTS_FILE",
     "SAMPLES_FILE",
+    "ByteProgress",
     "FeatureStore",
     "Key",
     "Progress",

@@ -14,6 +14,8 @@ import rich.progress
 from rich.console import Console
 
 SECONDS_BETWEEN_LINES = 5.0
+SECONDS_BEFORE_BYTES = 2.0
+MEGABYTE = 10**6
 LINES_OF_RATE = 12
 """The time left is told from the pace over the last so many lines: a resumed run begins with work done before."""
 
@@ -66,6 +68,43 @@ class Progress:
     def describe(self, text: str) -> None:
         """Say what is being done now."""
         self._display.describe(text)
+
+
+class ByteProgress:
+    """Shows how many megabytes of how many are read, once that has taken a while; used as a context and called.
+
+    Args:
+        description: what is being read.
+        stream: where to show it; standard error if none is given.
+        clock: seconds that only grow.
+    """
+
+    def __init__(
+        self, description: str, stream: Stream | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._description, self._stream, self._clock = description, stream, clock
+        self._progress: Progress | None = None
+        self._shown = 0
+
+    def __enter__(self) -> "ByteProgress":
+        self._started = self._clock()
+        return self
+
+    def __call__(self, done: int, total: int) -> None:
+        """Tell how many bytes of how many are read."""
+        if self._progress is None:
+            if self._clock() - self._started < SECONDS_BEFORE_BYTES:
+                return
+            self._progress = Progress(f"{self._description}, MB", total // MEGABYTE, self._stream, self._clock)
+            self._progress.__enter__()
+        self._progress.advance(done // MEGABYTE - self._shown)
+        self._shown = done // MEGABYTE
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._progress is not None:
+            self._progress.__exit__(kind, error, trace)
 
 
 class _Bar:

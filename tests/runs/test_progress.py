@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from robust_jax.runs import Progress
+from robust_jax.runs import ByteProgress, Progress
 
 
 class Clock:
@@ -104,3 +104,22 @@ def test_a_terminal_gets_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "\x1b[" in shown
     assert "measured [b]" in shown
     assert "4/4" in shown
+
+
+def test_bytes_are_shown_in_megabytes_once_they_take_a_while() -> None:
+    stream, clock = io.StringIO(), Clock()
+    with ByteProgress("loading", stream, clock) as report:
+        for done in range(0, 101, 10):
+            report(done * 10**6, 100 * 10**6)
+            clock.now += 1
+    lines = stream.getvalue().splitlines()
+    assert lines[0].startswith("loading, MB: 70/100 (70%)")
+    assert lines[-1].startswith("loading, MB: 100/100 (100%)")
+
+
+def test_what_loads_at_once_says_nothing() -> None:
+    stream = io.StringIO()
+    with ByteProgress("loading", stream, Clock()) as report:
+        report(10**6, 2 * 10**6)
+        report(2 * 10**6, 2 * 10**6)
+    assert stream.getvalue() == ""
