@@ -58,7 +58,7 @@ def hf_config(file: GgufFile) -> dict[str, Any]:
         raise InputError(
             f"{file.path}: architecture {architecture!r} is not supported; supported: {', '.join(ARCHITECTURES)}"
         )
-    if file.metadata.get("split.count", 1) > 1:
+    if file.metadata.get("split.count", 1) not in (0, 1):
         raise InputError(
             f"{file.path} is one part of several: merge them (llama-gguf-split --merge) and name the result"
         )
