@@ -72,10 +72,11 @@ class MahalanobisFit:
             TooFewReferences: fewer than `MINIMUM_REFERENCES` of the references are distinct.
             InputError: a reference is not finite.
         """
-        _check(references)
+        _check_finite(references)
+        _check_distinct(references)
         shift = references.mean(axis=0, dtype=np.float64)
         shifted = references - shift
-        return cls._from_gram(references, shift, shifted @ shifted.T, shrinkage, ridge)
+        return cls._from_gram(references, shift, shifted, shifted @ shifted.T, shrinkage, ridge)
 
     def extend(self, more: Float[np.ndarray, "M D"]) -> "MahalanobisFit":
         """The fit to the references and `more`, as `fit` would give it; only the new inner products are formed.
@@ -83,18 +84,20 @@ class MahalanobisFit:
         Raises:
             InputError: a reference is not finite.
         """
+        _check_finite(more)
         references = np.concatenate([self.references, more])
-        _check(references)
-        new = (more - self._shift) @ (references - self._shift).T
+        shifted = references - self._shift
         old_count = len(self.references)
+        new = shifted[old_count:] @ shifted.T
         gram = np.block([[self._gram, new[:, :old_count].T], [new]])
-        return self._from_gram(references, self._shift, gram, self.shrinkage, self.ridge)
+        return self._from_gram(references, self._shift, shifted, gram, self.shrinkage, self.ridge)
 
     @classmethod
     def _from_gram(
         cls,
         references: Float[np.ndarray, "R D"],
         shift: Float64[np.ndarray, " D"],
+        shifted: Float64[np.ndarray, "R D"],
         gram: Float64[np.ndarray, "R R"],
         shrinkage: Shrinkage,
         ridge: float,
@@ -111,9 +114,10 @@ class MahalanobisFit:
         intensity = max(estimated, MINIMUM_INTENSITY) if estimate else 0.0
         floor = {"ridge": ridge, "pinv": 0.0}.get(shrinkage, intensity) * mean_variance
 
-        mean_shift = (references - shift).mean(axis=0)
+        mean_shift = shifted.mean(axis=0)
         mean = shift + mean_shift
-        basis, coordinates = _principal_axes(references - shift - mean_shift, centred_gram)
+        shifted -= mean_shift
+        basis, coordinates = _principal_axes(shifted, centred_gram)
         norms = np.linalg.norm(coordinates, axis=0)
         return cls(
             references=references,
@@ -133,9 +137,9 @@ class MahalanobisFit:
         )
 
     @property
-    def basis(self) -> Float32[np.ndarray, "D r"]:
-        """The directions u_j, orthonormal columns."""
-        return np.asarray(self._projection.basis)[:, : len(self.eigenvalues)]
+    def basis(self) -> Float32[np.ndarray, "r D"]:
+        """The directions u_j, orthonormal rows."""
+        return np.asarray(self._projection.basis)[: len(self.eigenvalues)]
 
     @property
     def weights(self) -> Float64[np.ndarray, " r"]:
@@ -225,7 +229,7 @@ def score_together(
 
 def _principal_axes(
     centred: Float64[np.ndarray, "R D"], gram: Float64[np.ndarray, "R R"]
-) -> tuple[Float64[np.ndarray, "D r"], Float64[np.ndarray, "R r"]]:
+) -> tuple[Float64[np.ndarray, "r D"], Float64[np.ndarray, "R r"]]:
     """The directions in which centred references vary, in rising order of variance, and their coordinates in them.
 
     Taken from the smaller of the R×R Gram matrix and the D×D scatter matrix: references grow as the goalpost moves.
@@ -234,18 +238,25 @@ def _principal_axes(
     variances, vectors = np.linalg.eigh(gram if count <= dimension else centred.T @ centred)
     vectors = vectors[:, variances > _RELATIVE_NULL * variances[-1]]
     if count > dimension:
-        return vectors, centred @ vectors
-    directions = centred.T @ vectors
-    norms = np.linalg.norm(directions, axis=0)
-    return directions / norms, vectors * norms
+        return vectors.T, centred @ vectors
+    directions = vectors.T @ centred
+    norms = np.sqrt(np.einsum("rD,rD->r", directions, directions))
+    directions /= norms[:, None]
+    return directions, vectors * norms
 
 
-def _check(references: Float[np.ndarray, "R D"]) -> None:
+def _check_finite(references: Float[np.ndarray, "R D"]) -> None:
     if not np.isfinite(references).all():
         raise InputError("a reference holds NaN or infinity: leave out replies without tokens.")
-    distinct = len({row.tobytes() for row in references + 0.0})  # −0.0 + 0.0 is 0.0
-    if distinct < MINIMUM_REFERENCES:
-        raise TooFewReferences(
-            f"{distinct} distinct references, but at least {MINIMUM_REFERENCES} are needed: "
-            "leave the template out or take its references from elsewhere."
-        )
+
+
+def _check_distinct(references: Float[np.ndarray, "R D"]) -> None:
+    distinct: set[bytes] = set()
+    for row in references:
+        distinct.add((row + 0.0).tobytes())  # −0.0 + 0.0 is 0.0
+        if len(distinct) == MINIMUM_REFERENCES:
+            return
+    raise TooFewReferences(
+        f"{len(distinct)} distinct references, but at least {MINIMUM_REFERENCES} are needed: "
+        "leave the template out or take its references from elsewhere."
+    )

@@ -22,15 +22,15 @@ class Projection(NamedTuple):
     centre: Float32[Array, " D"]
     """The mean to float32. Subtracting it is nearly exact, and `offset`, what it lacks, comes after."""
     offset: Float32[Array, " D"]
-    basis: Float32[Array, "D r"]
-    """Orthonormal columns, padded with zeros to a power of two."""
+    basis: Float32[Array, "r D"]
+    """Orthonormal rows, padded with rows of zeros to a power of two."""
 
     @classmethod
-    def onto(cls, mean: Float64[np.ndarray, " D"], basis: Float64[np.ndarray, "D r"]) -> "Projection":
-        """The subspace through `mean` that the columns of `basis` span."""
+    def onto(cls, mean: Float64[np.ndarray, " D"], basis: Float64[np.ndarray, "r D"]) -> "Projection":
+        """The subspace through `mean` that the rows of `basis` span."""
         centre = mean.astype(np.float32)
-        padding = power_of_two(basis.shape[1]) - basis.shape[1]
-        padded = np.pad(basis.astype(np.float32), ((0, 0), (0, padding)))
+        padded = np.zeros((power_of_two(len(basis)), basis.shape[1]), np.float32)
+        padded[: len(basis)] = basis
         return cls(jnp.asarray(centre), jnp.asarray((mean - centre).astype(np.float32)), jnp.asarray(padded))
 
 
@@ -43,7 +43,7 @@ def project_each(
     compilations do not grow with the work.
     """
     found = [
-        (np.empty((len(rows), p.basis.shape[1])), np.empty(len(rows))) for p, rows in zip(projections, x, strict=True)
+        (np.empty((len(rows), len(p.basis))), np.empty(len(rows))) for p, rows in zip(projections, x, strict=True)
     ]
     for blocks in _batches(projections, x):
         rows = [x[block.place][block.part] for block in blocks]
@@ -69,7 +69,7 @@ def _batches(projections: Sequence[Projection], x: Sequence[Float[np.ndarray, "_
             stop = min(start + ROWS_AT_ONCE, len(rows))
             shape = (power_of_two(stop - start), *projection.basis.shape)
             by_shape.setdefault(shape, []).append(_Block(place, slice(start, stop)))
-    for (count, dimension, directions), blocks in by_shape.items():
+    for (count, directions, dimension), blocks in by_shape.items():
         at_once = max(1, FLOATS_AT_ONCE // (dimension * max(count, directions)))
         for start in range(0, len(blocks), at_once):
             yield blocks[start : start + at_once]
@@ -92,8 +92,8 @@ def _project(x: Float32[Array, "C D"], projection: Projection) -> tuple[Float32[
     """Coordinates of x in the basis, and the squared length of what they leave of it; of F projections at once."""
     highest = jax.lax.Precision.HIGHEST  # the default of accelerators leaves three digits
     z = (x - projection.centre) - projection.offset
-    coordinates = jnp.einsum("CD,Dr->Cr", z, projection.basis, precision=highest)
-    residual = z - jnp.einsum("Cr,Dr->CD", coordinates, projection.basis, precision=highest)
+    coordinates = jnp.einsum("CD,rD->Cr", z, projection.basis, precision=highest)
+    residual = z - jnp.einsum("Cr,rD->CD", coordinates, projection.basis, precision=highest)
     return coordinates, jnp.einsum("CD,CD->C", residual, residual, precision=highest)
 
 
