@@ -42,9 +42,7 @@ def project_each(
     The observations of many projections go through the device together. Their shapes come from a few buckets, so that
     compilations do not grow with the work.
     """
-    found = [
-        (np.empty((len(rows), len(p.basis))), np.empty(len(rows))) for p, rows in zip(projections, x, strict=True)
-    ]
+    found = [(np.empty((len(rows), len(p.basis))), np.empty(len(rows))) for p, rows in zip(projections, x, strict=True)]
     for blocks in _batches(projections, x):
         rows = [x[block.place][block.part] for block in blocks]
         coordinates, residuals = _project_blocks([projections[block.place] for block in blocks], rows)

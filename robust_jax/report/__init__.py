@@ -44,7 +44,7 @@ __all__ = [
 
 
 def write_report(directory: Path, results: Mapping[str, object], browser: Sequence[Mapping[str, object]]) -> None:
-    """Writes `report.html` and `figures/` (each figure as PNG, SVG and CSV) into a run directory.
+    """Writes `report.html`, `tables.md` and `figures/` (each figure as PNG, SVG and CSV) into a run directory.
 
     A file is replaced as a whole or not at all.
 
@@ -59,7 +59,11 @@ def write_report(directory: Path, results: Mapping[str, object], browser: Sequen
     """
     known, examples = checked_results(results), checked_examples(browser)
     drawings = [(figure, as_svg(figure)) for figure in figures(known)]
-    files = {Path("report.html"): render(known, examples, drawings).encode()}
+    written = "\n".join(map(as_markdown, [*tables(known), templates_table(known)]))
+    files = {
+        Path("report.html"): render(known, examples, drawings).encode(),
+        Path("tables.md"): written.encode("utf-8", "replace"),
+    }
     for figure, svg in drawings:
         path = Path("figures") / figure.name
         files[path.with_suffix(".svg")] = svg.encode()

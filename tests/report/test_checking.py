@@ -100,6 +100,12 @@ def test_unequal_lists_are_named(search_results: dict[str, Any]) -> None:
         checked_results(search_results)
 
 
+def test_a_distribution_of_another_length_than_its_bins_is_named(measure_results: dict[str, Any]) -> None:
+    measure_results["metrics"][4]["distribution"]["wrong"].pop()
+    with pytest.raises(InputError, match=r"results\.metrics\[4\]: its lists have lengths \[39, 40\]"):
+        checked_results(measure_results)
+
+
 def test_an_unknown_status_is_named(examples: list[dict[str, Any]]) -> None:
     examples[1]["variations"][2]["reference"]["status"] = "fine"
     with pytest.raises(InputError, match=r"examples\[1\]\.variations\[2\]\.reference\.status is 'fine', not one of ok"):

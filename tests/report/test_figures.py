@@ -109,6 +109,19 @@ def test_without_numbers_a_figure_says_so(results: dict[str, Any]) -> None:
     assert not any("not available" in as_svg(figure) for figure in figures(checked_results(results)))
 
 
+def test_distributions_hold_every_answer(measure_results: dict[str, Any]) -> None:
+    measure_results["metrics"][2]["distribution"] = None
+    figure = named(measure_results, "metric_distributions")
+    rows = list(csv.DictReader(as_csv(figure).splitlines()))
+    for power in measure_results["metrics"]:
+        own = [row for row in rows if row["metric"] == f"{power['span']}: {power['metric']}"]
+        shape = power["distribution"]
+        assert [float(row["right"]) for row in own] == ([] if shape is None else shape["right"])
+        assert [float(row["from"]) for row in own] == ([] if shape is None else shape["edges"][:-1])
+    svg = as_svg(figure)
+    assert svg.count("Output: ") == 6 and svg.count("Input: ") == 3
+
+
 @settings(max_examples=8, deadline=None)
 @given(data=st.data())
 def test_holes_do_not_stop_a_drawing(data: st.DataObject) -> None:

@@ -35,9 +35,12 @@ def test_a_report_is_a_page_and_its_figures_the_same_every_time(tmp_path: Path) 
     searches = ["search_against_random", "search_curves", "error_by_template", "quantile_curve"]
     figures = [*searches, "accuracy_distribution", "auc"]
     assert set(written) == {f"figures/{name}.{form}" for name in figures for form in ("png", "svg", "csv")} | {
-        "report.html"
+        "report.html",
+        "tables.md",
     }
     assert content(tmp_path / "second") == written
+    tables = written["tables.md"].decode()
+    assert tables.count("**") == 2 * 5 and "| Random sampling |" in tables
 
 
 @pytest.mark.usefixtures("without_figures")

@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from robust_jax.report import as_markdown, as_text, metrics_table, print_summary, tables, templates_table
-from robust_jax.report.tables import Cell, Column, Table, accuracy_table, comparison_table, counts_table
+from robust_jax.report.tables import (
+    Cell,
+    Column,
+    Table,
+    accuracy_table,
+    behind_table,
+    comparison_table,
+    counts_table,
+)
 from robust_jax.report.wording import decimal, one_line, percent, points
 from tests.report.made_up_results import make_measure_results, make_search_results, without_numbers
 
@@ -87,6 +95,38 @@ def test_runs_stand_side_by_side_as_in_table_1() -> None:
     assert texts(table)[0][6:] == ["n/a"] * 4
     row = next(row for row in texts(table) if row[:2] == ["Output", "MD_H"])
     assert row[2] == row[6] == decimal(0.80) and row[4] == decimal(0.14)
+
+
+def test_models_stand_below_each_other_as_in_table_8() -> None:
+    runs = [make_measure_results(3, seed=seed) for seed in range(4)]
+    for run, (model, suite) in zip(runs, [("small", "a"), ("small", "b"), ("large", "a"), ("small", "a")], strict=True):
+        run["model"], run["suite"] = model, suite
+    runs[3]["metrics"][0]["auc"]["value"] = 0.99
+    table = metrics_table(runs)
+    assert [column.title for column in table.columns][:3] == ["Model", "Span", "Metric"]
+    assert len(table.rows) == 2 * len(runs[0]["metrics"])
+    small, large = texts(table)[0], texts(table)[len(runs[0]["metrics"])]
+    assert (small[0], large[0]) == ("small", "large")
+    assert small[3] == decimal(0.99)  # the later of two runs of one model on one suite
+    assert large[7:] == ["n/a"] * 4
+
+
+def test_layers_of_one_metric_are_told_apart(measure_results: dict[str, Any]) -> None:
+    row = next(row for row in measure_results["metrics"] if row["metric"] == "MD_H")
+    measure_results["metrics"].append({**row, "layer": 28, "behind": row["auc"]})
+    names = [row[1] for row in texts(metrics_table([measure_results]))]
+    assert {"MD_H, block 21", "MD_H, block 28", "KNN_H"} <= set(names)
+    assert [row[1] for row in texts(behind_table(measure_results))] == [
+        name for name in names if name != "MD_H, block 21"
+    ]
+
+
+def test_what_must_be_known_of_figures_is_said_once(measure_results: dict[str, Any]) -> None:
+    for row in measure_results["metrics"]:
+        row["note"] = "odds ratio: the metric is constant" if row["metric"] == "Entropy" else ""
+    note = metrics_table([measure_results]).note
+    assert note.count("no value for 3 answers") == 1
+    assert "Input Entropy, Output Entropy: odds ratio: the metric is constant." in note
 
 
 STATUSES = st.dictionaries(st.sampled_from(["ok", "error", "truncated"]), st.integers(0, 9999))
