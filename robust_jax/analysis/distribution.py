@@ -34,6 +34,10 @@ def distribution(
     if not values.size:
         return None
     low, high = np.quantile(values, [OUTER, 1 - OUTER])
-    edges = np.histogram_bin_edges(values, bins, (low, high))
+    # Where almost all values are one, floating point has no room for the bins between them: they go round it.
+    least = 4 * bins * np.spacing(max(abs(low), abs(high)))
+    if high - low <= least:
+        low, high = low - max(0.5, least), high + max(0.5, least)
+    edges = np.linspace(low, high, bins + 1)
     inside = np.clip(values, edges[0], edges[-1])
     return Distribution(edges, np.histogram(inside[correct], edges)[0], np.histogram(inside[~correct], edges)[0])
