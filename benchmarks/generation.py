@@ -60,12 +60,11 @@ class Transformers:
             self.model = transformers.AutoModelForCausalLM.from_pretrained(directory, dtype=torch.float32)
         self.eos = list(model.decoder.config.eos_token_ids)
         self.ids, self.layer, self.batch = ids, layer, batch
+        self.order = sorted(range(len(ids)), key=lambda index: len(ids[index]))
 
     def _batches(self) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-        order = sorted(range(len(self.ids)), key=lambda index: len(self.ids[index]))
-        self.order = order
-        for start in range(0, len(order), self.batch):
-            rows = [self.ids[index] for index in order[start : start + self.batch]]
+        for start in range(0, len(self.ids), self.batch):
+            rows = [self.ids[index] for index in self.order[start : start + self.batch]]
             longest = max(map(len, rows))
             tokens = torch.tensor([[self.eos[0]] * (longest - len(row)) + row for row in rows])
             mask = torch.tensor([[0] * (longest - len(row)) + [1] * len(row) for row in rows])

@@ -8,6 +8,8 @@ from itertools import chain
 import numpy as np
 from jaxtyping import Int32, Int64, UInt32
 
+from robust_jax.shapes import power_of_two
+
 WORD_BITS = 32
 LANES = 32
 """References of a block: a warp of the GPU works on a block, a thread on a reference."""
@@ -31,11 +33,6 @@ def by_length(sequences: Sequence[Sequence[int]], size: int) -> list[Int64[np.nd
     """Indices of the sequences from short to long, in groups of `size` at most."""
     order = np.argsort(np.array([len(sequence) for sequence in sequences], np.int64), kind="stable")
     return [order[start : start + size] for start in range(0, len(order), size)]
-
-
-def power_of_two(count: int, minimum: int) -> int:
-    """The smallest power of two from both numbers on: arrays of few different sizes need few compilations."""
-    return max(minimum, 1 << max(count - 1, 0).bit_length())
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +106,7 @@ class BlockGroup:
     def chains(self) -> int:
         """For how many blocks of several strips there is room: a power of two, or 0."""
         count = sum(block.strips > 1 for block in self.blocks)
-        return power_of_two(count, 1) if count else 0
+        return power_of_two(count) if count else 0
 
     @property
     def lanes(self) -> int:
@@ -118,7 +115,7 @@ class BlockGroup:
 
     def _padded(self, rows: Int32[np.ndarray, "b n"]) -> Int32[np.ndarray, "B n"]:
         """With rows of zeros, of which the kernel makes nothing: no strips, no tokens."""
-        return np.concatenate([rows, np.zeros((power_of_two(len(rows), 1) - len(rows), rows.shape[1]), np.int32)])
+        return np.concatenate([rows, np.zeros((power_of_two(len(rows)) - len(rows), rows.shape[1]), np.int32)])
 
 
 @dataclass(frozen=True, eq=False)

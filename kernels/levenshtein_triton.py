@@ -27,7 +27,8 @@ import triton
 import triton.language as tl
 from jaxtyping import Array, Int32, UInt32
 
-from robust_jax.kernels.levenshtein_tables import WORD_BITS, BlockGroup, PatternTables, by_length, power_of_two
+from robust_jax.kernels.levenshtein_tables import WORD_BITS, BlockGroup, PatternTables, by_length
+from robust_jax.shapes import power_of_two
 
 _WORD_BITS = tl.constexpr(WORD_BITS)
 _PREFETCH = 2
@@ -203,7 +204,7 @@ def levenshtein_distances(
         texts, starts = _pack_texts([responses[row] for row in rows[::-1]])
         stretches = -(-len(responses[rows[-1]]) // WORD_BITS)
         for group in tables.groups:
-            carry_size = 2 * tables.lanes * power_of_two(stretches, 1) if group.chains else 0
+            carry_size = 2 * tables.lanes * power_of_two(stretches) if group.chains else 0
             pending.append((rows[::-1], group, launch(group, texts, starts, carry_size)))
     for rows, group, found in pending:
         for block, block_distances in zip(group.blocks, np.moveaxis(np.asarray(found), 1, 0), strict=False):
@@ -215,7 +216,7 @@ def _responses_at_once(responses: Sequence[Sequence[int]], tables: PatternTables
     """Few enough for the scratch memory."""
     chains = max((group.chains for group in tables.groups), default=0)
     longest = max(map(len, responses), default=0)
-    carry_bytes = chains * 2 * tables.lanes * 4 * power_of_two(-(-longest // WORD_BITS), 1)
+    carry_bytes = chains * 2 * tables.lanes * 4 * power_of_two(-(-longest // WORD_BITS))
     return min(_RESPONSES_AT_ONCE, max(1, _CARRY_BYTES // max(carry_bytes, 1)))
 
 

@@ -16,7 +16,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int32, UInt32
 
-from robust_jax.kernels.levenshtein_tables import WORD_BITS, by_length, match_bits, power_of_two
+from robust_jax.kernels.levenshtein_tables import WORD_BITS, by_length, match_bits
+from robust_jax.shapes import half_octave, power_of_two
 
 _REFERENCES_AT_ONCE = 128
 # On a CPU the state of a block (16 bytes a word and pair) has to stay in the cache; elsewhere it has to fill the chip.
@@ -55,12 +56,6 @@ def levenshtein_distances(
     return distances
 
 
-def _word_bucket(words: int) -> int:
-    """The next of 1, 2, 3, 4, 6, 8, 12, 16, 24 …: padding costs time here, so there are two steps an octave."""
-    upper = power_of_two(words, 1)
-    return upper * 3 // 4 if upper >= 4 and words <= upper * 3 // 4 else upper
-
-
 def _pack_texts(
     texts: Sequence[Sequence[int]], vocabulary_size: int
 ) -> tuple[Int32[np.ndarray, "c T"], Int32[np.ndarray, " c"]]:
@@ -80,7 +75,7 @@ def _pack_patterns(
     The row of the id `vocabulary_size`, of the unknown token, is empty. The second array has a bit for every position
     that exists.
     """
-    words = _word_bucket(max(1, -(-max(map(len, patterns)) // WORD_BITS)))
+    words = half_octave(max(1, -(-max(map(len, patterns)) // WORD_BITS)))
     shape = words, power_of_two(vocabulary_size + 1, 1024), power_of_two(len(patterns), 8)
     word, token, column, bit = match_bits(patterns)
     matches, tails = np.zeros(shape, np.uint32), np.zeros((words, shape[2]), np.uint32)

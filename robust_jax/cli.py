@@ -39,7 +39,9 @@ class ShowOptions:
     """Which fillings are drawn."""
 
     def __post_init__(self) -> None:
-        _check_fillings(self.fillings)
+        from robust_jax.runs import check_least
+
+        check_least("fillings", self.fillings, 1)
 
 
 @dataclass(frozen=True)
@@ -54,12 +56,9 @@ class CheckOptions:
     """Which fillings are drawn."""
 
     def __post_init__(self) -> None:
-        _check_fillings(self.fillings)
+        from robust_jax.runs import check_least
 
-
-def _check_fillings(fillings: int) -> None:
-    if fillings < 1:
-        raise InputError(f"--fillings must be at least 1, not {fillings}")
+        check_least("fillings", self.fillings, 1)
 
 
 @dataclass(frozen=True)

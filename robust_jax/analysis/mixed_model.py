@@ -23,6 +23,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float64, Int
 
+from robust_jax.shapes import power_of_two
+
 NODES = 15
 MAXIMUM_STEPS = 100
 MAXIMUM_HALVINGS = 30
@@ -110,7 +112,7 @@ class _Point(NamedTuple):
 
 def _padded(x: list[Float64[np.ndarray, " _"]], y: list[Bool[np.ndarray, " _"]]) -> _Answers:
     """Shapes come from a few buckets, so that the metrics of a table share one compilation."""
-    table = np.zeros((3, _power_of_two(len(x)), _power_of_two(max(map(len, x)))))
+    table = np.zeros((3, power_of_two(len(x)), power_of_two(max(map(len, x)))))
     for j, (values, correct) in enumerate(zip(x, y, strict=True)):
         table[:, j, : len(values)] = np.stack([values, correct, np.ones(len(values))])
     return _Answers(*map(jnp.asarray, table))
@@ -280,7 +282,3 @@ def _sums(
         total(weight, x),
         total(weight, x * x),
     )
-
-
-def _power_of_two(count: int) -> int:
-    return 1 << max(count - 1, 0).bit_length()

@@ -11,7 +11,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Float32, Float64
 
+from robust_jax.shapes import power_of_two
+
 ROWS_AT_ONCE = 1024
+LEAST_ROWS = 8
+"""Arrays that are smaller than this are padded to it."""
 FLOATS_AT_ONCE = 2**25
 """How large the device's arrays may grow when many fits are scored together."""
 
@@ -29,7 +33,7 @@ class Projection(NamedTuple):
     def onto(cls, mean: Float64[np.ndarray, " D"], basis: Float64[np.ndarray, "r D"]) -> "Projection":
         """The subspace through `mean` that the rows of `basis` span."""
         centre = mean.astype(np.float32)
-        padded = np.zeros((power_of_two(len(basis)), basis.shape[1]), np.float32)
+        padded = np.zeros((power_of_two(len(basis), LEAST_ROWS), basis.shape[1]), np.float32)
         padded[: len(basis)] = basis
         return cls(jnp.asarray(centre), jnp.asarray((mean - centre).astype(np.float32)), jnp.asarray(padded))
 
@@ -65,7 +69,7 @@ def _batches(projections: Sequence[Projection], x: Sequence[Float[np.ndarray, "_
     for place, (projection, rows) in enumerate(zip(projections, x, strict=True)):
         for start in range(0, len(rows), ROWS_AT_ONCE):
             stop = min(start + ROWS_AT_ONCE, len(rows))
-            shape = (power_of_two(stop - start), *projection.basis.shape)
+            shape = (power_of_two(stop - start, LEAST_ROWS), *projection.basis.shape)
             by_shape.setdefault(shape, []).append(_Block(place, slice(start, stop)))
     for (count, directions, dimension), blocks in by_shape.items():
         at_once = max(1, FLOATS_AT_ONCE // (dimension * max(count, directions)))
@@ -76,8 +80,8 @@ def _batches(projections: Sequence[Projection], x: Sequence[Float[np.ndarray, "_
 def _project_blocks(
     projections: Sequence[Projection], rows: Sequence[Float[np.ndarray, "_ D"]]
 ) -> tuple[Float32[np.ndarray, "F C r"], Float32[np.ndarray, "F C"]]:
-    width = power_of_two(len(rows), least=1)
-    padded = np.zeros((width, power_of_two(max(map(len, rows))), rows[0].shape[1]), np.float32)
+    width = power_of_two(len(rows))
+    padded = np.zeros((width, power_of_two(max(map(len, rows)), LEAST_ROWS), rows[0].shape[1]), np.float32)
     for line, block in enumerate(rows):
         padded[line, : len(block)] = block
     repeated = [*projections, *[projections[0]] * (width - len(projections))]
@@ -93,8 +97,3 @@ def _project(x: Float32[Array, "C D"], projection: Projection) -> tuple[Float32[
     coordinates = jnp.einsum("CD,rD->Cr", z, projection.basis, precision=highest)
     residual = z - jnp.einsum("Cr,rD->CD", coordinates, projection.basis, precision=highest)
     return coordinates, jnp.einsum("CD,CD->C", residual, residual, precision=highest)
-
-
-def power_of_two(count: int, least: int = 8) -> int:
-    """The smallest power of two that is not below either."""
-    return max(least, 1 << (count - 1).bit_length())

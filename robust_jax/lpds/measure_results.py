@@ -54,7 +54,7 @@ def measure_results(run: KeptRun) -> MeasureResults:
             right = np.array([sample.is_correct for sample in counted], bool)
             rights.append(right)
             references = run.references(item)
-            values, lacking = _scores(run, references, counted)
+            values, lacking = _scores(run, references, list(measured), counted)
             for row, of_row in measured.items():
                 of_row.values.append(values.get(row, np.empty(0)))
                 of_row.correct.append(right if row in values else right[:0])
@@ -91,11 +91,11 @@ def _rows(run: KeptRun) -> list[Row]:
 
 
 def _scores(
-    run: KeptRun, references: References, samples: Sequence[Sample]
+    run: KeptRun, references: References, rows: Sequence[Row], samples: Sequence[Sample]
 ) -> tuple[dict[Row, Float[np.ndarray, " C"]], dict[str, str]]:
     """The metrics of one template's answers, and why some of them cannot be had."""
     seen = run.observations(samples)
-    names, lacking = computable(references, list(dict.fromkeys(row.metric for row in _rows(run))), seen)
+    names, lacking = computable(references, list(dict.fromkeys(row.metric for row in rows)), seen)
     one_valued = [name for name in names if "hidden" not in metric(name).needs]
     values = {Row(name, None): found for name, found in references.score(one_valued, seen).items()}
     for layer, of_layer in zip(run.layers, references.score_layers(names, seen), strict=True):

@@ -32,10 +32,13 @@ from robust_jax.models.decoding import (
 )
 from robust_jax.models.sampling import Draws, draw_kind, row_seed
 from robust_jax.models.sharding import data_ways, fetch, on_mesh, whole
+from robust_jax.shapes import half_octave, power_of_two
 from robust_jax.types import FeatureRequest, Sampling
 
 SLOT_MULTIPLE = 32
 """Caches come in multiples of so many slots: attention pays for every slot, filled or not."""
+SMALLEST_STEP = 16
+"""Numbers of tokens come in multiples of so many."""
 SMALLEST_PREFIX = 16
 """A shorter shared prefix costs more in dispatch than it saves."""
 SMALL_BATCH = 4
@@ -57,19 +60,9 @@ class Reply:
     statistics_sum: Float[np.ndarray, "3"] = field(default_factory=lambda: np.zeros(3))
 
 
-def bucket(size: int, smallest: int = 16) -> int:
-    """The least of smallest · {1, 1.5, 2, 3, 4, 6, 8 …} that holds `size`."""
-    power = smallest
-    while power < size:
-        if power * 3 // 2 >= size:
-            return power * 3 // 2
-        power *= 2
-    return power
-
-
 def shared_prefix_slots(length: int) -> int:
     """How many slots a shared prefix gets: the least of 2ⁿ · {4, 5, 6, 7}/4 that holds it, as all rows pay for each."""
-    step = max(16, 2 ** (max(length - 1, 1).bit_length() - 3))
+    step = power_of_two(length, 8 * SMALLEST_STEP) // 8
     return step * math.ceil(length / step)
 
 
@@ -160,7 +153,7 @@ class _Work:
         self.waiting = deque(sorted(indices, key=lambda index: (-len(self.prompts[index]), self.prompts[index])))
 
         # A power of two, so that calls with somewhat longer and shorter prompts run the same programs.
-        own = 2 ** max(4, (len(self.prompts[self.waiting[0]]) - 1).bit_length())
+        own = power_of_two(len(self.prompts[self.waiting[0]]), SMALLEST_STEP)
         room = own + max(samplings[index].max_tokens for index in indices)
         slots = SLOT_MULTIPLE * math.ceil(room / SLOT_MULTIPLE)
         batch = generator.batch_for(len(indices))
@@ -268,7 +261,7 @@ class _Work:
         few = self.generator.whole(self.refill_size // SMALL_BATCH)
         # Only where replies share prompts is a smaller number of prompts worth a compilation of its own.
         count = few if len(distinct) <= min(few, len(chosen) // 2) else self.refill_size
-        tokens = np.zeros((count, bucket(max(map(len, distinct)))), np.int32)
+        tokens = np.zeros((count, half_octave(max(map(len, distinct)), SMALLEST_STEP)), np.int32)
         lengths = np.ones(count, np.int32)
         for prompt, number in distinct.items():
             tokens[number, : len(prompt)] = prompt

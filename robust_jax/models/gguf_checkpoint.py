@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
+from gguf import TokenType
 from jaxtyping import Int, Shaped
 
 from robust_jax.errors import InputError
@@ -42,9 +43,6 @@ INERT = ("vocab_size", "tensor_data_layout", "attention.causal", "expert_used_co
 
 ENDS_OF_TEXT = ("<|endoftext|>", "<|end_of_text|>", "<|im_end|>", "<|end|>", "<|eot_id|>", "<|eom_id|>")
 """Control tokens that end a reply whether or not the file lists them: it has room for one `eos_token_id`."""
-
-CONTROL_TOKEN = 3
-"""In `tokenizer.ggml.token_type`."""
 
 
 def hf_config(file: GgufFile) -> dict[str, Any]:
@@ -108,7 +106,7 @@ def end_of_text_ids(metadata: Mapping[str, Any]) -> list[int]:
     tokens, kinds = (metadata.get(f"tokenizer.ggml.{name}") for name in ("tokens", "token_type"))
     if isinstance(tokens, list) and isinstance(kinds, list):
         for index, (token, kind) in enumerate(zip(tokens, kinds, strict=False)):
-            if kind == CONTROL_TOKEN and token in ENDS_OF_TEXT:
+            if kind == TokenType.CONTROL and token in ENDS_OF_TEXT:
                 named.add(index)
     return sorted(named)
 

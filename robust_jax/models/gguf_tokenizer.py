@@ -7,13 +7,11 @@ name means is known here for the families of `gguf_checkpoint`.
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from gguf import TokenType
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 
 from robust_jax.errors import InputError
 from robust_jax.models.gguf_file import GgufFile
-
-NORMAL, UNKNOWN, CONTROL, USER_DEFINED = 1, 2, 3, 4
-"""In `tokenizer.ggml.token_type`."""
 
 SPECIAL_TOKENS = {
     "bos_token": "bos_token_id",
@@ -151,7 +149,7 @@ def score_merges(tokens: Sequence[str], kinds: Sequence[int], scores: Sequence[f
     SentencePiece merges the neighbours whose union scores best; so every way of cutting a token in two tokens is a
     merge, ranked by the token's score, the longest left part first.
     """
-    normal = {token: index for index, token in enumerate(tokens) if kinds[index] == NORMAL}
+    normal = {token: index for index, token in enumerate(tokens) if kinds[index] == TokenType.NORMAL}
     ranked = sorted(normal, key=lambda token: (-scores[normal[token]], normal[token]))
     return [
         (token[:cut], token[cut:])
@@ -164,20 +162,20 @@ def score_merges(tokens: Sequence[str], kinds: Sequence[int], scores: Sequence[f
 def _add_special_tokens(tokenizer: Tokenizer, described: Mapping[str, Any], *, strips_right: bool) -> None:
     """Register the tokens that are found whole in a text; control tokens are left out of decoded text."""
 
-    def marked(*wanted: int) -> list[AddedToken]:
+    def marked(*wanted: TokenType) -> list[AddedToken]:
         return [
             AddedToken(
                 token,
                 normalized=False,
-                special=USER_DEFINED not in wanted,
+                special=TokenType.USER_DEFINED not in wanted,
                 rstrip=strips_right and token not in ("<unk>", "<s>", "<|endoftext|>"),
             )
             for token, kind in zip(described["tokens"], described["token_type"], strict=True)
             if kind in wanted
         ]
 
-    tokenizer.add_special_tokens(marked(CONTROL, UNKNOWN))
-    tokenizer.add_tokens(marked(USER_DEFINED))
+    tokenizer.add_special_tokens(marked(TokenType.CONTROL, TokenType.UNKNOWN))
+    tokenizer.add_tokens(marked(TokenType.USER_DEFINED))
 
 
 def _numbered(tokens: Sequence[str]) -> dict[str, int]:

@@ -10,13 +10,14 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from robust_jax.errors import InputError
+from robust_jax.models.cache import keep_compiled_programs
 from robust_jax.models.checkpoint import load_decoder
-from robust_jax.models.compilation import keep_compiled_programs
 from robust_jax.models.decoder import Decoder
-from robust_jax.models.generation import Generator, Reply, bucket
+from robust_jax.models.generation import SMALLEST_STEP, Generator, Reply
 from robust_jax.models.sharding import ROWS, Layout, MeshShape, fetch, on_mesh, split, whole
-from robust_jax.models.sources import Checkpoint
+from robust_jax.models.sources import Checkpoint, source_digest
 from robust_jax.models.token_statistics import token_statistics
+from robust_jax.shapes import half_octave
 from robust_jax.types import (
     Capabilities,
     FeatureRequest,
@@ -67,13 +68,18 @@ class LocalModel:
             sharding=layout.sharding if self.mesh else None,
             on_progress=on_progress,
         )
-        self.digest = checkpoint.digest
+        self._path = checkpoint.path
         self.tokenizer = checkpoint.tokenizer
         self.generator = Generator(self.decoder, whole(batch_size or DEFAULT_BATCH_SIZE, layout.shape.data), self.mesh)
 
     @property
     def capabilities(self) -> Capabilities:
         return Capabilities(hidden_states=True, statistics=True, embeddings=True)
+
+    @cached_property
+    def digest(self) -> str:
+        """What tells the checkpoint from another."""
+        return source_digest(self._path)
 
     @property
     def num_layers(self) -> int:
@@ -207,7 +213,7 @@ class LocalModel:
         features: FeatureRequest,
     ) -> list[Response]:
         order = sorted(range(len(spans)), key=lambda index: len(contexts[index]) + len(spans[index]))
-        batch_size = min(self.generator.batch_size, self.generator.whole(bucket(len(spans), 8)))
+        batch_size = min(self.generator.batch_size, self.generator.whole(half_octave(len(spans), 8)))
         responses: list[Response] = [Response(text=text) for text in texts]
         for start in range(0, len(order), batch_size):
             rows = order[start : start + batch_size]
@@ -216,7 +222,7 @@ class LocalModel:
                 for index in rows:
                     responses[index] = replace(responses[index], finish_reason="context", message="too long to score")
                 continue
-            tokens = np.zeros((batch_size, bucket(longest)), np.int32)
+            tokens = np.zeros((batch_size, half_octave(longest, SMALLEST_STEP)), np.int32)
             is_scored = np.zeros(tokens.shape, bool)
             lengths = np.ones(batch_size, np.int32)
             for line, index in enumerate(rows):

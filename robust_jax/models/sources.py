@@ -37,8 +37,13 @@ class Checkpoint:
     config: DecoderConfig
     tensors: TensorFile
     tokenizer: TextTokenizer
-    digest: str
-    """What tells it from another checkpoint."""
+    path: Path
+    """The directory or the file that it lies in."""
+
+    @property
+    def digest(self) -> str:
+        """See `source_digest`."""
+        return source_digest(self.path)
 
 
 def open_checkpoint(spec: str) -> Checkpoint:
@@ -50,14 +55,19 @@ def open_checkpoint(spec: str) -> Checkpoint:
     path = _locate(spec)
     if path.is_dir():
         config, tokenizer = read_config(path), TextTokenizer(load_tokenizer(path))
-        return Checkpoint(config, SafetensorsFiles(path), tokenizer, checkpoint_digest(path))
+        return Checkpoint(config, SafetensorsFiles(path), tokenizer, path)
     file = GgufFile(path)
     described = hf_config(file)
     config = DecoderConfig.from_hf_config(described, where=str(path))
-    tokenizer = TextTokenizer(read_tokenizer(file))
-    with path.open("rb") as whole:
-        digest = file_digest(whole, "sha256").hexdigest()[:16]
-    return Checkpoint(config, GgufTensors(file, described), tokenizer, digest)
+    return Checkpoint(config, GgufTensors(file, described), TextTokenizer(read_tokenizer(file)), path)
+
+
+def source_digest(path: Path) -> str:
+    """What tells a checkpoint from another; all of it is read, so it is found only where it is asked for."""
+    if path.is_dir():
+        return checkpoint_digest(path)
+    with path.open("rb") as file:
+        return file_digest(file, "sha256").hexdigest()[:16]
 
 
 def source_config(spec: str) -> DecoderConfig:

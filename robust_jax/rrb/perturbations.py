@@ -15,6 +15,7 @@ from robust_jax.errors import InputError
 from robust_jax.randomness import rng
 from robust_jax.rrb import contextual, rules, semantic, syntactic, visual
 from robust_jax.rrb.normalisation import normalise
+from robust_jax.runs import check_least
 
 Category = Literal["syntactic", "semantic", "contextual", "visual"]
 
@@ -38,8 +39,7 @@ class Parameters:
 
     def __post_init__(self) -> None:
         for name in ("rails", "rows", "chunk"):
-            if getattr(self, name) < 1:
-                raise InputError(f"--{name} must be at least 1, not {getattr(self, name)}")
+            check_least(name, getattr(self, name), 1)
         if not 0 <= self.share <= 1:
             raise InputError(f"--share must lie between 0 and 1, not {self.share}")
 

@@ -17,7 +17,7 @@ from robust_jax.rrb.perturbations import (
     perturb,
 )
 from robust_jax.rrb.problem_set import BUNDLED, Problem, ProblemSet, load_problems
-from robust_jax.runs import json_text, write_atomically
+from robust_jax.runs import check_least, json_text, write_atomically
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,7 @@ class TransformOptions(Parameters):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.limit is not None and self.limit < 1:
-            raise InputError(f"--limit must be at least 1, not {self.limit}")
+        check_least("limit", self.limit, 1)
 
 
 def transform(options: TransformOptions) -> None:

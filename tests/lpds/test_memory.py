@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from robust_jax.lpds.options import MeasureOptions
 from robust_jax.lpds.record import ReferenceRecord, write_finished, write_references
 from robust_jax.runs import FeatureStore, Key, RunDirectory, fingerprint
 from robust_jax.types import Sample
+from tests.runs.making_samples import sample
 
 BLOCK = 128
 
@@ -43,22 +45,11 @@ def _in_blocks(rng: np.random.Generator, arm: str, item: str, count: int) -> Ite
 def _sample(rng: np.random.Generator, arm: str, item: str, number: int) -> Sample:
     is_right = arm == arms.REFERENCE or bool(rng.random() < 0.7)
     steps = [f"{a} + {b} = {a + b} apples are in basket {c}." for a, b, c in rng.integers(1, 99, size=(12, 3))]
-    return Sample(
-        arm=arm,
-        item=item,
+    return replace(
+        sample(number, item, "\n".join(steps), arm),
         variation=f"{arm} {number}",
-        attempt=0,
-        values={"n": str(number)},
-        question=f"How many apples are in basket {number}?",
-        gold="1",
-        response="\n".join(steps),
-        extracted="1" if is_right else "2",
-        rule="####",
-        status="ok",
+        extracted="7" if is_right else "2",
         score=float(is_right),
-        finish_reason="stop",
-        prompt_tokens=100,
-        completion_tokens=150,
     )
 
 

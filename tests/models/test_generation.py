@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from robust_jax.models import generation
 from robust_jax.models.config import DecoderConfig
 from robust_jax.models.decoder import Decoder
-from robust_jax.models.generation import Generator, Reply, bucket, shared_prefix, shared_prefix_slots
+from robust_jax.models.generation import Generator, Reply, shared_prefix, shared_prefix_slots
 from robust_jax.models.rope import LongRope, Rope
 from robust_jax.models.sampling import Draws, draw_kind, next_tokens
 from robust_jax.models.token_statistics import token_statistics
@@ -238,12 +238,6 @@ def test_statistics_against_float64() -> None:
     )
     found = token_statistics(jnp.asarray(logits, jnp.float32), jnp.asarray(tokens, jnp.int32))
     np.testing.assert_allclose(found, expected, rtol=1e-5)
-
-
-def test_buckets_hold_their_sizes_and_are_few() -> None:
-    sizes = {bucket(size) for size in range(1, 4097)}
-    assert all(bucket(size) >= size for size in range(1, 4097))
-    assert len(sizes) == 17
 
 
 @given(st.integers(1, 300), st.integers(1, 500))

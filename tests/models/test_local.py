@@ -1,53 +1,26 @@
 """A checkpoint directory as a model: prompts, stops, context, features, scoring and embeddings."""
 
-import json
+from dataclasses import replace
 from pathlib import Path
 
 import jax
 import numpy as np
 import pytest
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
 
 from robust_jax.errors import InputError
 from robust_jax.models import load_model
 from robust_jax.models.checkpoint import save_decoder
-from robust_jax.models.config import DecoderConfig
 from robust_jax.models.decoder import Decoder
 from robust_jax.models.local import LocalModel
 from robust_jax.types import FeatureRequest, Message, Prompt, Sampling
+from tests.models.byte_model import BYTES, byte_tokenizer
 
 FEATURES = FeatureRequest(layers=(1, 2), statistics=True)
 CHAT = "{{ bos_token }}{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}<assistant>"
 
 
-def byte_tokenizer(directory: Path, *, bos: bool = True, chat_template: str | None = None) -> None:
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    vocabulary = {token: index for index, token in enumerate(["<s>", "</s>", *alphabet])}
-    tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))
-    tokenizer.add_special_tokens(["<s>", "</s>"])
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    if bos:
-        tokenizer.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 0)])
-    tokenizer.save(str(directory / "tokenizer.json"))
-    settings = {"tokenizer_class": "PreTrainedTokenizerFast", "bos_token": "<s>", "eos_token": "</s>"}
-    if chat_template:
-        settings["chat_template"] = chat_template
-    (directory / "tokenizer_config.json").write_text(json.dumps(settings))
-
-
 def model(directory: Path, *, bos: bool = True, chat_template: str | None = None) -> LocalModel:
-    config = DecoderConfig(
-        vocab_size=258,
-        hidden_size=32,
-        intermediate_size=48,
-        num_layers=2,
-        num_heads=4,
-        num_kv_heads=2,
-        head_dim=8,
-        max_positions=96,
-        eos_token_ids=(1,),
-    )
+    config = replace(BYTES, max_positions=96)
     save_decoder(Decoder(config, key=jax.random.key(0)), directory)
     byte_tokenizer(directory, bos=bos, chat_template=chat_template)
     loaded = load_model(str(directory), batch_size=8)

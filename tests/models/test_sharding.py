@@ -23,7 +23,7 @@ from robust_jax.models.decoder import Decoder
 from robust_jax.models.families import FAMILIES
 from robust_jax.models.sharding import GROUP, KV, Layout, MeshShape
 from tests.models import split_over_devices
-from tests.models.test_local import byte_tokenizer
+from tests.models.byte_model import BYTES, byte_tokenizer
 
 ROOT = Path(__file__).parents[2]
 CONFIGS = Path(__file__).parent / "configs"
@@ -105,7 +105,7 @@ def test_an_unknown_matrix_is_a_fault() -> None:
 def directory(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A model with two key/value heads."""
     made = tmp_path_factory.mktemp("model")
-    config = DecoderConfig(258, 32, 48, 2, 4, 2, head_dim=8, max_positions=96, eos_token_ids=(1,))
+    config = dataclasses.replace(BYTES, max_positions=96)
     save_decoder(Decoder(config, key=jax.random.key(0)), made)
     byte_tokenizer(made)
     return str(made)

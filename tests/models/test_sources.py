@@ -22,24 +22,13 @@ from safetensors.numpy import load_file, save_file
 from robust_jax.errors import InputError
 from robust_jax.models import known_models, load_model, model_defaults
 from robust_jax.models.checkpoint import load_decoder, save_decoder
-from robust_jax.models.config import DecoderConfig
 from robust_jax.models.decoder import Decoder
 from robust_jax.models.sources import open_checkpoint
 from robust_jax.types import ModelDefaults
+from tests.models.byte_model import BYTES, byte_tokenizer
 from tests.models.gguf_writing import convert
-from tests.models.test_local import byte_tokenizer
 
-CONFIG = DecoderConfig(
-    vocab_size=258,
-    hidden_size=32,
-    intermediate_size=48,
-    num_layers=2,
-    num_heads=4,
-    num_kv_heads=2,
-    head_dim=8,
-    eos_token_ids=(1,),
-    defaults=ModelDefaults(shots=3),
-)
+CONFIG = replace(BYTES, defaults=ModelDefaults(shots=3))
 NAME = "org/small"
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 

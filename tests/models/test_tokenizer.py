@@ -9,7 +9,7 @@ from transformers import PreTrainedTokenizerFast
 from robust_jax.errors import InputError
 from robust_jax.models.tokenizer import TextTokenizer, load_tokenizer
 from robust_jax.types import Message, Prompt
-from tests.models.test_local import byte_tokenizer
+from tests.models.byte_model import byte_tokenizer
 
 BOS = 0
 

@@ -1,8 +1,16 @@
-"""Keeping compiled programs between runs."""
+"""What can be had again, by fetching or compiling it, and is kept between runs."""
+
+import os
+from pathlib import Path
 
 import jax
 
-from robust_jax.models.wheels import cache_directory
+
+def cache_directory() -> Path:
+    """Where it is kept: $ROBUST_JAX_CACHE, else $XDG_CACHE_HOME/robust-jax, else ~/.cache/robust-jax."""
+    if own := os.environ.get("ROBUST_JAX_CACHE"):
+        return Path(own)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "robust-jax"
 
 
 def keep_compiled_programs() -> None:
