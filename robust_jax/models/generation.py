@@ -16,7 +16,7 @@ from itertools import takewhile
 import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh
-from jaxtyping import Float
+from jaxtyping import Array, Float, Int
 
 from robust_jax.models.attention import Prefix
 from robust_jax.models.decoder import Decoder
@@ -71,6 +71,13 @@ def shared_prefix(prompts: Sequence[Sequence[int]]) -> int:
     shortest, longest = min(map(list, prompts)), max(map(list, prompts))
     common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(shortest, longest, strict=False)))
     return min(common, min(len(prompt) for prompt in prompts) - 1)
+
+
+def read_shared(decoder: Decoder, tokens: Sequence[int], longest: Int[Array, ""]) -> Prefix:
+    """Read once the tokens that sequences of at most `longest` tokens begin with."""
+    padded = np.zeros((1, shared_prefix_slots(len(tokens))), np.int32)
+    padded[0, : len(tokens)] = tokens
+    return Prefix(read_prefix(decoder, jnp.asarray(padded), longest), jnp.int32(len(tokens)))
 
 
 @dataclass(frozen=True)
@@ -145,7 +152,7 @@ class _Work:
         self.longest = jnp.int32(longest)
         common = shared_prefix([prompts[index] for index in indices])
         common = common if common >= SMALLEST_PREFIX else 0
-        self.prefix = self._read_prefix(prompts[indices[0]][:common]) if common else None
+        self.prefix = read_shared(self.decoder, prompts[indices[0]][:common], self.longest) if common else None
         self.prompts = [tuple(prompt[common:]) for prompt in prompts]
         self.samplings, self.seeds = samplings, _row_seeds(prompts, samplings)
         self.kind = draw_kind([samplings[index] for index in indices])
@@ -249,11 +256,6 @@ class _Work:
                 self.replies[index].hidden_sum = hidden_sums[row]
             self.owner[row] = None
         return list(finished.values())
-
-    def _read_prefix(self, tokens: Sequence[int]) -> Prefix:
-        padded = np.zeros((1, shared_prefix_slots(len(tokens))), np.int32)
-        padded[0, : len(tokens)] = tokens
-        return Prefix(read_prefix(self.decoder, jnp.asarray(padded), self.longest), jnp.int32(len(tokens)))
 
     def _new_prompts(self, chosen: Sequence[int], places: Sequence[int]) -> NewPrompts:
         """The chosen prompts, each once, for the rows at `places`; padded to a fixed number of prompts and of rows."""

@@ -2,22 +2,19 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 
 import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Float
 
 from robust_jax.errors import InputError
 from robust_jax.models.cache import keep_compiled_programs
 from robust_jax.models.checkpoint import load_decoder
-from robust_jax.models.decoder import Decoder
-from robust_jax.models.generation import SMALLEST_STEP, Generator, Reply
-from robust_jax.models.sharding import ROWS, Layout, MeshShape, fetch, on_mesh, split, whole
+from robust_jax.models.generation import Generator, Reply
+from robust_jax.models.scoring import Span, score_spans
+from robust_jax.models.sharding import Layout, MeshShape, fetch, on_mesh, whole
 from robust_jax.models.sources import Checkpoint, source_digest
-from robust_jax.models.token_statistics import token_statistics
-from robust_jax.shapes import half_octave
 from robust_jax.types import (
     Capabilities,
     FeatureRequest,
@@ -118,13 +115,15 @@ class LocalModel:
     def score(
         self, prompts: Sequence[Prompt], continuations: Sequence[str], features: FeatureRequest = FeatureRequest()
     ) -> list[Response]:
-        """Features of given replies in one forward pass each, as if the model had written them."""
+        """Features of given replies in one forward pass each, as if the model had written them; what does not fit into
+        the context gets none and says so.
+        """
         contexts, spans = self.tokenizer.encode_prompts(prompts), self.tokenizer.encode(continuations)
         for index, context in enumerate(contexts):
             if not context:
                 # Without a BOS there is nothing to predict the first token from: it is left unscored.
                 contexts[index], spans[index] = spans[index][:1], spans[index][1:]
-        return self._score(contexts, spans, continuations, features)
+        return self._scored([Span(*pair) for pair in zip(contexts, spans, strict=True)], continuations, features)
 
     def tokenize(self, text: str) -> list[int]:
         return self.tokenizer.encode([text])[0]
@@ -157,14 +156,17 @@ class LocalModel:
             message = f"{prompt_tokens} prompt tokens and {sampling.max_tokens} new ones exceed the context of {room}"
         elif not prompt_tokens:
             reason, message = "error", "the prompt is empty, and this model's tokenizer begins it with no token"
+        return replace(
+            self._featureless("", features), finish_reason=reason, prompt_tokens=prompt_tokens, message=message
+        )
+
+    def _featureless(self, text: str, features: FeatureRequest) -> Response:
+        """A reply all of whose features are NaN."""
         nothing = np.full((len(features.layers), self.decoder.config.hidden_size), np.nan, np.float32)
         return Response(
-            text="",
-            finish_reason=reason,
-            prompt_tokens=prompt_tokens,
+            text=text,
             hidden=nothing if features.layers else None,
             statistics=TokenStatistics(*[float("nan")] * 3) if features.statistics else None,
-            message=message,
         )
 
     def _response(self, reply: Reply, prompt_tokens: int, sampling: Sampling, features: FeatureRequest) -> Response:
@@ -189,6 +191,27 @@ class LocalModel:
             statistics=statistics,
         )
 
+    def _scored(self, spans: Sequence[Span], texts: Sequence[str], features: FeatureRequest) -> list[Response]:
+        room = self.decoder.config.max_positions
+        responses = [
+            replace(self._featureless(text, features), token_ids=tuple(span.tokens), prompt_tokens=len(span.context))
+            for span, text in zip(spans, texts, strict=True)
+        ]
+        fitting = [index for index, span in enumerate(spans) if span.context and span.length <= room]
+        for index, scored in zip(
+            fitting, score_spans(self.generator, [spans[index] for index in fitting], features), strict=True
+        ):
+            responses[index] = replace(
+                responses[index],
+                hidden=scored.hidden if features.layers else None,
+                statistics=TokenStatistics(*scored.statistics.tolist()) if features.statistics else None,
+            )
+        for index, span in enumerate(spans):
+            if span.length > room:
+                message = f"{span.length} tokens exceed the context of {room}"
+                responses[index] = replace(responses[index], finish_reason="context", token_ids=(), message=message)
+        return responses
+
     def _find_stop(self, stops: Sequence[str], token_ids: list[int]) -> int | None:
         """How many tokens begin before the first stop text; it may span tokens."""
         text = self.tokenizer.decode(token_ids)
@@ -204,62 +227,3 @@ class LocalModel:
             else:
                 low = middle + 1
         return low
-
-    def _score(
-        self,
-        contexts: Sequence[Sequence[int]],
-        spans: Sequence[Sequence[int]],
-        texts: Sequence[str],
-        features: FeatureRequest,
-    ) -> list[Response]:
-        order = sorted(range(len(spans)), key=lambda index: len(contexts[index]) + len(spans[index]))
-        batch_size = min(self.generator.batch_size, self.generator.whole(half_octave(len(spans), 8)))
-        responses: list[Response] = [Response(text=text) for text in texts]
-        for start in range(0, len(order), batch_size):
-            rows = order[start : start + batch_size]
-            longest = max(len(contexts[index]) + len(spans[index]) for index in rows)
-            if longest > self.decoder.config.max_positions:
-                for index in rows:
-                    responses[index] = replace(responses[index], finish_reason="context", message="too long to score")
-                continue
-            tokens = np.zeros((batch_size, half_octave(longest, SMALLEST_STEP)), np.int32)
-            is_scored = np.zeros(tokens.shape, bool)
-            lengths = np.ones(batch_size, np.int32)
-            for line, index in enumerate(rows):
-                begin, end = len(contexts[index]), len(contexts[index]) + len(spans[index])
-                tokens[line, :end] = [*contexts[index], *spans[index]]
-                is_scored[line, begin:end] = True
-                lengths[line] = end
-            with on_mesh(self.mesh):
-                hidden, statistics = fetch(_span_means(self.decoder, tokens, is_scored, lengths, features))
-            for line, index in enumerate(rows):
-                responses[index] = Response(
-                    text=texts[index],
-                    token_ids=tuple(spans[index]),
-                    prompt_tokens=len(contexts[index]),
-                    hidden=hidden[:, line] if features.layers else None,
-                    statistics=TokenStatistics(*statistics[line].tolist()) if features.statistics else None,
-                )
-        return responses
-
-
-@partial(jax.jit, static_argnums=4)
-def _span_means(
-    decoder: Decoder,
-    tokens: Int[Array, "B T"],
-    is_scored: Bool[Array, "B T"],
-    lengths: Int[Array, " B"],
-    features: FeatureRequest,
-) -> tuple[Float[Array, "l B D"], Float[Array, "B 3"]]:
-    """Means over the scored tokens of the recorded states at them and of the statistics of predicting them."""
-    positions = jnp.broadcast_to(jnp.arange(tokens.shape[1]), tokens.shape)
-    output = decoder(split(tokens, ROWS), positions, layers=features.layers, lengths=lengths)
-    count = jnp.sum(is_scored, axis=1)
-    hidden = jnp.einsum(
-        "lBTD,BT->lBD", output.states.astype(jnp.float32), is_scored.astype(jnp.float32), precision="highest"
-    )
-    statistics = jnp.full((tokens.shape[0], 3), jnp.nan)
-    if features.statistics:
-        per_token = token_statistics(decoder.logits(output.hidden[:, :-1]), tokens[:, 1:])
-        statistics = jnp.sum(jnp.where(is_scored[:, 1:, None], per_token, 0.0), axis=1) / count[:, None]
-    return hidden / count[:, None], statistics

@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -12,6 +13,8 @@ from robust_jax.models import load_model
 from robust_jax.models.checkpoint import save_decoder
 from robust_jax.models.decoder import Decoder
 from robust_jax.models.local import LocalModel
+from robust_jax.models.scoring import Span, score_spans
+from robust_jax.models.token_statistics import token_statistics
 from robust_jax.types import FeatureRequest, Message, Prompt, Sampling
 from tests.models.byte_model import BYTES, byte_tokenizer
 
@@ -38,13 +41,39 @@ def test_features_of_a_reply_equal_those_of_scoring_it(tmp_path: Path) -> None:
     replies = local.respond(prompts, Sampling(max_tokens=12), FEATURES)
     # A random model writes bytes that are no text, so the reply's tokens are scored, not its text.
     contexts = local.tokenizer.encode_prompts(prompts)
-    spans = [reply.token_ids for reply in replies]
-    for reply, scored in zip(
-        replies, local._score(contexts, spans, [reply.text for reply in replies], FEATURES), strict=True
-    ):
-        assert reply.hidden is not None and scored.hidden is not None
+    spans = [Span(context, reply.token_ids) for context, reply in zip(contexts, replies, strict=True)]
+    for reply, scored in zip(replies, score_spans(local.generator, spans, FEATURES), strict=True):
+        assert reply.hidden is not None
         np.testing.assert_allclose(reply.hidden, scored.hidden, atol=1e-4)
         np.testing.assert_allclose(reply.statistics, scored.statistics, atol=1e-4)
+
+
+@pytest.mark.parametrize("shared", [0, 40], ids=["alone", "after-a-shared-prefix"])
+def test_scores_are_those_of_a_plain_pass_over_the_whole_text(tmp_path: Path, shared: int) -> None:
+    local = model(tmp_path)
+    rng = np.random.default_rng(0)
+    start = rng.integers(3, 250, shared).tolist()
+    # Lengths that share a batch and lengths that do not, an empty span, and nine rows where eight make a batch.
+    sizes = [(1, 1), (3, 20), (2, 0), (30, 5), (7, 7), (1, 16), (2, 17), (5, 33), (4, 2)]
+    spans = [Span([*start, *rng.integers(3, 250, c).tolist()], rng.integers(3, 250, n).tolist()) for c, n in sizes]
+    for span, scored in zip(spans, score_spans(local.generator, spans, FEATURES), strict=True):
+        tokens = jnp.array([[*span.context, *span.tokens]])
+        output = local.decoder(tokens, jnp.arange(tokens.shape[1])[None], layers=FEATURES.layers)
+        begin = len(span.context)
+        if not span.tokens:
+            assert np.isnan(scored.hidden).all() and np.isnan(scored.statistics).all()
+            continue
+        np.testing.assert_allclose(scored.hidden, output.states[:, 0, begin:].mean(axis=1), atol=1e-4)
+        expected = token_statistics(local.decoder.logits(output.hidden[0, begin - 1 : -1]), tokens[0, begin:])
+        np.testing.assert_allclose(scored.statistics, expected.mean(axis=0), atol=1e-4)
+
+
+def test_a_text_too_long_to_score_leaves_the_others_their_features(tmp_path: Path) -> None:
+    local = model(tmp_path)
+    fits, too_long = local.score(asked("abc", "abc"), ["yes", "no" * 60], FEATURES)
+    assert fits.hidden is not None and np.isfinite(fits.hidden).all()
+    assert too_long.finish_reason == "context" and "exceed the context of 96" in too_long.message
+    assert too_long.hidden is not None and np.isnan(too_long.hidden).all()
 
 
 def test_a_stop_text_ends_the_reply_and_is_no_part_of_it(tmp_path: Path) -> None:
