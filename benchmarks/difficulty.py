@@ -12,6 +12,10 @@ are printed, and of processor time, which a busy machine disturbs less.
 - measure: the share of `lpds measure` that is spent outside `builtin:tiny`.
 """
 
+import os
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the command line sets it, for both sides; read at import
+
 import argparse
 import tempfile
 import time

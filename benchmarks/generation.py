@@ -21,9 +21,11 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from statistics import median
+from typing import NamedTuple
+from unittest.mock import patch
 
 import jax
 import jax.numpy as jnp
@@ -32,7 +34,7 @@ import torch
 import transformers
 from flax import nnx
 
-from robust_jax.models import load_model
+from robust_jax.models import generation, load_model
 from robust_jax.models.checkpoint import save_decoder
 from robust_jax.models.generation import shared_prefix
 from robust_jax.models.local import LocalModel
@@ -216,6 +218,45 @@ def needed_gflop(model: LocalModel, ids: list[list[int]], replies: list[tuple[in
     return common * body / 1e9, (own * body + len(ids) * head) / 1e9, written * (body + head) / 1e9
 
 
+class Phase(NamedTuple):
+    """What one of the engine's functions cost."""
+
+    seconds: float
+    tokens: int
+    """That went through the decoder, padding and finished rows included."""
+
+
+def phases(model: LocalModel, respond: Callable[[], object]) -> dict[str, Phase]:
+    """Where the engine's time goes, with every function waited for."""
+    spent = dict.fromkeys(("prefix", "prompts", "replies", "sums of features"), Phase(0.0, 0))
+
+    def watched(name: str, function: Callable, tokens: Callable) -> Callable:
+        def call(*arguments: object, **options: object) -> object:
+            start = time.perf_counter()
+            result = jax.block_until_ready(function(*arguments, **options))
+            seconds, before = time.perf_counter() - start, spent[name]
+            spent[name] = Phase(before.seconds + seconds, before.tokens + tokens(arguments, result))
+            return result
+
+        return call
+
+    with ExitStack() as stack:
+        for name, function, tokens in (
+            ("prefix", "read_prefix", lambda given, result: given[1].size),
+            ("prompts", "read_prompts", lambda given, result: given[4].tokens.size),
+            (
+                "replies",
+                "decode_chunk",
+                lambda given, result: int(result[1].is_written.any(1).sum()) * len(given[1].token),
+            ),
+            ("sums of features", "keep_states", lambda given, result: 0),
+        ):
+            original = getattr(generation, function)
+            stack.enter_context(patch.object(generation, function, watched(name, original, tokens)))
+        respond()
+    return spent
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", default="pip:smollm2")
@@ -259,6 +300,8 @@ def main() -> None:
 
     parts = needed_gflop(model, ids, [reply.token_ids for reply in ours])
     ceiling = matrix_product_ceiling()
+    for name, phase in phases(model, systems["ours"]).items():
+        print(f"{name}: {phase.seconds:.1f} s for {phase.tokens} tokens, padding and finished rows included")
     written = sum(len(reply.token_ids) for reply in ours)
     print(
         f"{len(ids)} prompts of {min(map(len, ids))}-{max(map(len, ids))} tokens, {shared_prefix(ids)} shared; "

@@ -1,6 +1,6 @@
 """Which estimate of the covariance and which block of the model predict failure best, from one `lpds measure`.
 
-    robust-jax lpds measure --layers 0 1 2 3 4 --out runs/layers
+    robust-jax lpds measure --layers 1 2 3 4 --out runs/layers
     python experiments/estimators.py runs/layers
 
 Prints the AUC of MD_H for each of them, with bootstrap intervals over templates, and how far it lies behind the best
@@ -25,6 +25,8 @@ METRIC = "MD_H"
 ESTIMATES: dict[str, dict[str, Any]] = {
     "Ledoit-Wolf": {"shrinkage": "ledoit-wolf"},
     "OAS": {"shrinkage": "oas"},
+    "ridge 0.01 %": {"shrinkage": "ridge", "ridge": 0.0001},
+    "ridge 0.1 %": {"shrinkage": "ridge", "ridge": 0.001},
     "ridge 1 %": {"shrinkage": "ridge", "ridge": 0.01},
     "ridge 10 %": {"shrinkage": "ridge", "ridge": 0.1},
     "ridge 100 %": {"shrinkage": "ridge", "ridge": 1.0},

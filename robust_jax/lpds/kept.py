@@ -88,8 +88,10 @@ class KeptRun:
     def references(self, item: str) -> References:
         """The references of a template after the last fit, with the layers that are looked at."""
         chosen = reference_set(self.features, self.reference_samples(item))
-        if self._layer_places:
+        if self._layer_places and len(chosen.keys):
             chosen = replace(chosen, hidden=chosen.hidden[:, self._layer_places])
+        elif self._layer_places:  # no reference tells how wide the states are
+            chosen = replace(chosen, hidden=np.zeros((0, len(self._layer_places), 0), np.float32))
         return References.fit(
             chosen,
             shrinkage=self.options["shrinkage"],

@@ -260,6 +260,18 @@ def test_templates_without_references_say_so(suite: Path, tmp_path: Path) -> Non
     assert "MD_H" not in {metric for _, metric, _ in rows(out)}
 
 
+def test_a_model_without_a_right_answer_says_so(suite: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    assert measure(suite, out, model=Fragile(limit=1)) == 0
+    found = results(out)
+    assert found["accuracy"]["value"] == 0
+    assert all(
+        row["references"] == 0 and "LD_min" in row["note"] and "MD_H" in row["note"] for row in found["templates"]
+    )
+    # What compares with no reference is still given, if only to say that no answer was right.
+    assert {row["metric"] for row in found["metrics"]} == {"Perplexity", "Entropy", "Self-Certainty"}
+
+
 @pytest.mark.parametrize(
     ("words", "named"),
     [

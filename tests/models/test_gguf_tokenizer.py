@@ -270,8 +270,9 @@ def test_smollm2_has_the_tokens_of_transformers() -> None:
     @settings(deadline=None, max_examples=2000)
     def compare(text: str) -> None:
         found = ids(ours, text)
-        # Before a digit transformers breaks a run of spaces up: it does not know this file's kind.
-        if not re.search(r"\s\s[\d²Ⅷ]", text):
+        # transformers does not know this file's kind, which sets digits of every script apart: it breaks a run of
+        # spaces up before a digit, and joins a space to the first byte of a digit beyond ASCII.
+        if not re.search(r"\s\s\d|\s[²Ⅷ]", text):
             assert found == ids(reference, text)
         assert ours.decode(found) == reference.decode(found)
 
