@@ -1,0 +1,1 @@
+"""The hidden rules of the families: what they look like and what they do."""
