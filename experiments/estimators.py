@@ -8,6 +8,7 @@ one (paired over templates). Nothing is asked anew.
 """
 
 import argparse
+import sys
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from robust_jax.analysis.auc import Auc, auc, auc_difference, micro_auc
+from robust_jax.errors import InputError
 from robust_jax.lpds import arms
 from robust_jax.lpds.features import by_item, by_key
 from robust_jax.lpds.kept import KeptRun
@@ -75,8 +77,12 @@ def main() -> None:
     parser.add_argument("run", type=Path, help="a finished run of lpds measure")
     parser.add_argument("--show", type=int, default=None, help="how many rows; none shows all")
     options = parser.parse_args()
-    for line in islice(rows(options.run), None if options.show is None else options.show + 2):
-        print(line)
+    try:
+        for line in islice(rows(options.run), None if options.show is None else options.show + 2):
+            print(line)
+    except InputError as error:
+        print(f"estimators.py: {error}", file=sys.stderr)
+        sys.exit(2)
 
 
 if __name__ == "__main__":
