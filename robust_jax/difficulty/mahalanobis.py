@@ -74,9 +74,9 @@ class MahalanobisFit:
         """
         _check_finite(references)
         _check_distinct(references)
-        shift = references.mean(axis=0, dtype=np.float64)
-        shifted = references - shift
-        return cls._from_gram(references, shift, shifted, shifted @ shifted.T, shrinkage, ridge)
+        mean = references.mean(axis=0, dtype=np.float64)
+        centred = references - mean
+        return cls._from_gram(references, mean, centred, mean, centred @ centred.T, shrinkage, ridge)
 
     def extend(self, more: Float[np.ndarray, "M D"]) -> "MahalanobisFit":
         """The fit to the references and `more`, as `fit` would give it; only the new inner products are formed.
@@ -90,14 +90,18 @@ class MahalanobisFit:
         old_count = len(self.references)
         new = shifted[old_count:] @ shifted.T
         gram = np.block([[self._gram, new[:, :old_count].T], [new]])
-        return self._from_gram(references, self._shift, shifted, gram, self.shrinkage, self.ridge)
+        mean_shift = shifted.mean(axis=0)
+        shifted -= mean_shift
+        mean = self._shift + mean_shift
+        return self._from_gram(references, mean, shifted, self._shift, gram, self.shrinkage, self.ridge)
 
     @classmethod
     def _from_gram(
         cls,
         references: Float[np.ndarray, "R D"],
+        mean: Float64[np.ndarray, " D"],
+        centred: Float64[np.ndarray, "R D"],
         shift: Float64[np.ndarray, " D"],
-        shifted: Float64[np.ndarray, "R D"],
         gram: Float64[np.ndarray, "R R"],
         shrinkage: Shrinkage,
         ridge: float,
@@ -114,10 +118,7 @@ class MahalanobisFit:
         intensity = max(estimated, MINIMUM_INTENSITY) if estimate else 0.0
         floor = {"ridge": ridge, "pinv": 0.0}.get(shrinkage, intensity) * mean_variance
 
-        mean_shift = shifted.mean(axis=0)
-        mean = shift + mean_shift
-        shifted -= mean_shift
-        basis, coordinates = _principal_axes(shifted, centred_gram)
+        directions, lengths, coordinates = _principal_axes(centred, centred_gram)
         norms = np.linalg.norm(coordinates, axis=0)
         return cls(
             references=references,
@@ -133,7 +134,7 @@ class MahalanobisFit:
             coordinates=coordinates,
             _shift=shift,
             _gram=gram,
-            _projection=Projection.onto(mean, basis),
+            _projection=Projection.onto(mean, directions, lengths),
         )
 
     @property
@@ -229,8 +230,9 @@ def score_together(
 
 def _principal_axes(
     centred: Float64[np.ndarray, "R D"], gram: Float64[np.ndarray, "R R"]
-) -> tuple[Float64[np.ndarray, "r D"], Float64[np.ndarray, "R r"]]:
-    """The directions in which centred references vary, in rising order of variance, and their coordinates in them.
+) -> tuple[Float64[np.ndarray, "r D"], Float64[np.ndarray, " r"], Float64[np.ndarray, "R r"]]:
+    """The orthogonal directions in which centred references vary, in rising order of variance, the directions' lengths,
+    and the references' coordinates along them.
 
     Taken from the smaller of the R×R Gram matrix and the D×D scatter matrix: references grow as the goalpost moves.
     """
@@ -238,11 +240,10 @@ def _principal_axes(
     variances, vectors = np.linalg.eigh(gram if count <= dimension else centred.T @ centred)
     vectors = vectors[:, variances > _RELATIVE_NULL * variances[-1]]
     if count > dimension:
-        return vectors.T, centred @ vectors
+        return vectors.T, np.ones(vectors.shape[1]), centred @ vectors
     directions = vectors.T @ centred
-    norms = np.sqrt(np.einsum("rD,rD->r", directions, directions))
-    directions /= norms[:, None]
-    return directions, vectors * norms
+    lengths = np.sqrt(np.einsum("rD,rD->r", directions, directions))
+    return directions, lengths, vectors * lengths
 
 
 def _check_finite(references: Float[np.ndarray, "R D"]) -> None:

@@ -30,11 +30,13 @@ class Projection(NamedTuple):
     """Orthonormal rows, padded with rows of zeros to a power of two."""
 
     @classmethod
-    def onto(cls, mean: Float64[np.ndarray, " D"], basis: Float64[np.ndarray, "r D"]) -> "Projection":
-        """The subspace through `mean` that the rows of `basis` span."""
+    def onto(
+        cls, mean: Float64[np.ndarray, " D"], directions: Float64[np.ndarray, "r D"], lengths: Float64[np.ndarray, " r"]
+    ) -> "Projection":
+        """The subspace through `mean` along orthogonal directions of given lengths."""
         centre = mean.astype(np.float32)
-        padded = np.zeros((power_of_two(len(basis), LEAST_ROWS), basis.shape[1]), np.float32)
-        padded[: len(basis)] = basis
+        padded = np.zeros((power_of_two(len(directions), LEAST_ROWS), directions.shape[1]), np.float32)
+        np.divide(directions, lengths[:, None], out=padded[: len(directions)], casting="same_kind")
         return cls(jnp.asarray(centre), jnp.asarray((mean - centre).astype(np.float32)), jnp.asarray(padded))
 
 
@@ -80,18 +82,27 @@ def _batches(projections: Sequence[Projection], x: Sequence[Float[np.ndarray, "_
 def _project_blocks(
     projections: Sequence[Projection], rows: Sequence[Float[np.ndarray, "_ D"]]
 ) -> tuple[Float32[np.ndarray, "F C r"], Float32[np.ndarray, "F C"]]:
-    width = power_of_two(len(rows))
-    padded = np.zeros((width, power_of_two(max(map(len, rows)), LEAST_ROWS), rows[0].shape[1]), np.float32)
+    width, height = power_of_two(len(rows)), power_of_two(max(map(len, rows)), LEAST_ROWS)
+    repeated = (*projections, *[projections[0]] * (width - len(projections)))
+    if width == 1 and len(rows[0]) == height:
+        return jax.device_get(_project(np.asarray(rows[0], np.float32)[None], repeated))
+    padded = np.zeros((width, height, rows[0].shape[1]), np.float32)
     for line, block in enumerate(rows):
         padded[line, : len(block)] = block
-    repeated = [*projections, *[projections[0]] * (width - len(projections))]
-    return jax.device_get(_project(padded, jax.tree.map(lambda *parts: jnp.stack(parts), *repeated)))
+    return jax.device_get(_project(padded, repeated))
 
 
 @jax.jit
-@jax.vmap
-def _project(x: Float32[Array, "C D"], projection: Projection) -> tuple[Float32[Array, "C r"], Float32[Array, " C"]]:
-    """Coordinates of x in the basis, and the squared length of what they leave of it; of F projections at once."""
+def _project(
+    x: Float32[Array, "F C D"], projections: tuple[Projection, ...]
+) -> tuple[Float32[Array, "F C r"], Float32[Array, "F C"]]:
+    return jax.vmap(_project_one)(x, jax.tree.map(lambda *parts: jnp.stack(parts), *projections))
+
+
+def _project_one(
+    x: Float32[Array, "C D"], projection: Projection
+) -> tuple[Float32[Array, "C r"], Float32[Array, " C"]]:
+    """Coordinates of x in the basis, and the squared length of what they leave of it."""
     highest = jax.lax.Precision.HIGHEST  # the default of accelerators leaves three digits
     z = (x - projection.centre) - projection.offset
     coordinates = jnp.einsum("CD,rD->Cr", z, projection.basis, precision=highest)
