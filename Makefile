@@ -11,8 +11,9 @@ demo: $(VENV)/.installed
 
 install: $(VENV)/.installed
 
+# Most tests keep one core busy, so two files run side by side.
 test: $(VENV)/.installed-for-development
-	$(BIN)/pytest -m "not slow"
+	$(BIN)/pytest -m "not slow" -n 2 --dist loadfile
 
 test-slow: $(VENV)/.installed-for-development
 	$(BIN)/pytest -m slow
