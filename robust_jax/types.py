@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
@@ -222,8 +223,9 @@ class TokenStatistics(NamedTuple):
     """−1/(L·k) Σ_t Σ_{v in top k} log(k·P(v)), k = 50 or the vocabulary if that is smaller."""
 
 
-FinishReason = Literal["stop", "length", "context", "error"]
-"""stop: the model ended its reply; length: max_tokens reached; context: the prompt does not fit; error: no reply."""
+FinishReason = Literal["stop", "length", "context", "filter", "error"]
+"""stop: the model ended its reply; length: max_tokens reached; context: the prompt does not fit; filter: whoever runs
+the model withheld its reply; error: no reply."""
 
 
 @dataclass(frozen=True)
@@ -240,6 +242,17 @@ class Response:
     statistics: TokenStatistics | None = None
     message: str = ""
     """Why there is no reply, where finish_reason is context or error."""
+    reasoning: str = ""
+    """What the model thought before its reply, where that comes apart from it."""
+    completion_tokens: int | None = None
+    """Tokens of reasoning and reply as a server counted them; None where they are `token_ids`."""
+    log_probability: float | None = None
+    """Mean log-probability of the reply's tokens, nats, where a server gave it."""
+
+    @property
+    def num_tokens(self) -> int:
+        """Tokens of the reply."""
+        return len(self.token_ids) if self.completion_tokens is None else self.completion_tokens
 
 
 Status = Literal["ok", "unparsed", "truncated", "refused", "error", "skipped"]
@@ -273,6 +286,12 @@ class Sample:
     finish_reason: FinishReason
     prompt_tokens: int
     completion_tokens: int
+    reasoning: str = ""
+    """What the model thought before its reply, where that came apart from it."""
+    message: str = ""
+    """Why there is no reply, where there is none."""
+    log_probability: float | None = None
+    """Mean log-probability of the reply's tokens, nats, where a server gave it."""
 
     @property
     def is_correct(self) -> bool:
@@ -304,9 +323,16 @@ class Capabilities(NamedTuple):
     hidden_states: bool
     """Mean hidden states and scoring of given text."""
     statistics: bool
+    """All token statistics of a reply."""
     embeddings: bool
     effort: bool = False
     """Whether it can be told how long to think."""
+    log_probabilities: bool = False
+    """The mean log-probability of a reply, where it cannot give all statistics."""
+    structured_output: bool = False
+    """Replies that follow a JSON schema."""
+    tokenizer: bool = True
+    """Token ids of a text."""
 
 
 class ModelDefaults(NamedTuple):
@@ -316,6 +342,28 @@ class ModelDefaults(NamedTuple):
     """Worked examples before a problem."""
     max_tokens: int | None = None
     """Longest reply."""
+
+
+@dataclass(frozen=True)
+class ServerSettings:
+    """How a model behind a server is reached, and within which limits it is asked."""
+
+    base_url: str | None = field(default=None, metadata={"changes_results": False})
+    """Address of an OpenAI-compatible server, such as http://localhost:8000/v1, for a model openai:NAME."""
+    endpoint: Literal["chat", "completions"] = "chat"
+    """chat: the server applies the model's chat template; completions: the model reads the prompt as plain text."""
+    concurrency: int = field(default=16, metadata={"changes_results": False})
+    """Requests on their way to a server at once."""
+    retries: int = field(default=6, metadata={"changes_results": False})
+    """How often a request that failed is repeated before its attempt counts as an error."""
+    request_timeout: float = field(default=600.0, metadata={"changes_results": False})
+    """Seconds that one request may take."""
+    time_limit: float | None = field(default=None, metadata={"changes_results": False})
+    """Seconds after which the command asks a server nothing more and ends; what came is kept. None sets no limit."""
+    prices: Path | None = field(default=None, metadata={"changes_results": False})
+    """YAML file with the prices of models in dollars a million tokens: `NAME: {input: 0.5, output: 2}`."""
+    spending_cap: float | None = field(default=None, metadata={"changes_results": False})
+    """Dollars by --prices after which the command asks a server nothing more; None sets no limit."""
 
 
 @runtime_checkable
@@ -365,6 +413,54 @@ class Model(Protocol):
 
     def embed(self, texts: Sequence[str]) -> Float[np.ndarray, "B D"]:
         """Mean input embedding over each text's own tokens (paper Section 4.1, E_i)."""
+
+
+@runtime_checkable
+class StreamingModel(Protocol):
+    """What a `Model` offers besides whose replies are independent and come one by one, such as one behind a server."""
+
+    @property
+    def usage(self) -> object:
+        """What its replies have used up, tokens and money; its text is a line for the user."""
+
+    def stream(
+        self,
+        prompts: Sequence[Prompt],
+        sampling: Sequence[Sampling],
+        should_stop: Callable[[], bool] = lambda: False,
+    ) -> Iterator[list[tuple[int, Response]]]:
+        """Replies as they come, each with its prompt's index; now and then none.
+
+        Once `should_stop` says so, what is on its way is given up, what has come is given out, and the iterator ends.
+
+        Raises:
+            RunError: the server is of no use any more; every reply that came has been given out.
+        """
+
+
+class TextSpan(NamedTuple):
+    """Characters [start, end) of a prompt as the model reads it, or of the reply to it."""
+
+    in_reply: bool
+    start: int
+    end: int
+
+
+@runtime_checkable
+class AttentiveModel(Protocol):
+    """What a `Model` offers besides that can tell where its attention goes."""
+
+    def prompt_text(self, prompt: Prompt) -> str:
+        """A prompt as the model reads it."""
+
+    def attention_mass(
+        self, prompt: Prompt, reply: str, asking: Sequence[TextSpan], sets: Sequence[Sequence[TextSpan]]
+    ) -> Float[np.ndarray, "L k"]:
+        """The mean attention mass that the tokens of some spans give to each of k sets of spans, in every layer.
+
+        The mean is over those tokens and over heads. A token belongs to a span where its last character does. All NaN
+        where no token asks, or where prompt and reply do not fit into the context.
+        """
 
 
 P = TypeVar("P", bound=Hashable)

@@ -8,8 +8,8 @@ import numpy as np
 from jaxtyping import Float
 
 from robust_jax.randomness import derived_seed
-from robust_jax.runs import Key, RunDirectory
-from robust_jax.types import FeatureRequest, Model, Prompt, Response, Sample, Sampling
+from robust_jax.runs import Key, RunDirectory, orderly_interrupt
+from robust_jax.types import FeatureRequest, Model, Prompt, Response, Sample, Sampling, StreamingModel
 
 HIDDEN, EMBEDDING, OUTPUT_STATISTICS, INPUT_STATISTICS = "hidden", "embedding", "output_statistics", "input_statistics"
 """Names of the kept features: [C, l, D], [C, D], [C, 3] and [C, 3]."""
@@ -76,7 +76,8 @@ class Examiner(Generic[Q]):
         """Graded replies to all questions, in order, from the run directory if the whole block is kept there.
 
         A block is answered whole or not at all: batches, and so the last bits of every float, are then the same
-        however often a run is interrupted.
+        however often a run is interrupted. A model whose replies do not hang on one another is asked for those that
+        are missing or failed, and each reply is kept as it comes.
 
         Args:
             block: a name for this piece of work, the same whenever it is repeated.
@@ -85,8 +86,10 @@ class Examiner(Generic[Q]):
                 own, instead of asking it.
 
         Raises:
-            RunError: the disk fails; every earlier block is kept.
+            RunError: the disk or the model's server fails; every earlier block is kept.
         """
+        if isinstance(self.model, StreamingModel) and given is None:
+            return self._ask_each(self.model, block, questions, on_reply or (lambda count: None))
         keys = [question.key for question in questions]
         if not keys:
             return Answers([], {})
@@ -97,10 +100,31 @@ class Examiner(Generic[Q]):
             return Answers(samples, dict(self.run.features.gather(keys)) if self._keeps_features else {})
         prompts = [self.exam.prompt(question) for question in questions]
         responses = self._respond(questions, prompts, on_reply) if given is None else self._read(prompts, given)
-        samples = [self.exam.sample(*pair) for pair in zip(questions, responses, strict=True)]
+        samples = [self._sample(*pair) for pair in zip(questions, responses, strict=True)]
         features = self._features(prompts, responses)
         self.run.commit(block, samples, features)
         return Answers(samples, features)
+
+    def _ask_each(
+        self, model: StreamingModel, block: str, questions: Sequence[Q], on_reply: Callable[[int], None]
+    ) -> Answers:
+        kept = self.run.samples
+        missing = [q for q in questions if (sample := kept.get(q.key)) is None or sample.status == "error"]
+        on_reply(len(questions) - len(missing))
+        prompts = [self.exam.prompt(question) for question in missing]
+        with orderly_interrupt() as is_interrupted:
+            for arrived in model.stream(prompts, self._samplings(missing), is_interrupted) if missing else ():
+                self.run.commit(block, [self._sample(missing[index], response) for index, response in arrived], {})
+                on_reply(len(arrived))
+        return Answers([sample for question in questions if (sample := kept.get(question.key)) is not None], {})
+
+    def _sample(self, question: Q, response: Response) -> Sample:
+        return replace(
+            self.exam.sample(question, response),
+            reasoning=response.reasoning,
+            message=response.message,
+            log_probability=response.log_probability,
+        )
 
     @property
     def _keeps_features(self) -> bool:
@@ -113,12 +137,15 @@ class Examiner(Generic[Q]):
     def _respond(
         self, questions: Sequence[Q], prompts: Sequence[Prompt], on_reply: Callable[[int], None] | None
     ) -> list[Response]:
-        # A seed belongs to an attempt, so that no reply depends on what is asked beside it.
-        samplings = [
+        features = FeatureRequest(self.layers, self.statistics)
+        report = (lambda index: on_reply(1)) if on_reply else None
+        return self.model.respond(prompts, self._samplings(questions), features, report)
+
+    def _samplings(self, questions: Sequence[Q]) -> list[Sampling]:
+        """A seed belongs to an attempt, so that no reply depends on what is asked beside it."""
+        return [
             replace(self.sampling, seed=derived_seed(self.seed, "sampling", *question.key)) for question in questions
         ]
-        features = FeatureRequest(self.layers, self.statistics)
-        return self.model.respond(prompts, samplings, features, (lambda index: on_reply(1)) if on_reply else None)
 
     def _read(self, prompts: Sequence[Prompt], given: Sequence[str]) -> list[Response]:
         if not self.model.capabilities.hidden_states:  # whoever gives them can score texts

@@ -52,5 +52,5 @@ class TemplateExam:
             score=result.score,
             finish_reason=response.finish_reason,
             prompt_tokens=response.prompt_tokens,
-            completion_tokens=len(response.token_ids),
+            completion_tokens=response.num_tokens,
         )

@@ -10,14 +10,12 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from robust_jax.analysis.intervals import Interval
 from robust_jax.difficulty import Implementation, Observations, References, metric
 from robust_jax.errors import InputError
 from robust_jax.lpds import arms
 from robust_jax.lpds.features import kept_observations, reference_set
-from robust_jax.lpds.record import ReferenceRecord, check_finished, read_references
-from robust_jax.report import Interval as IntervalJson
-from robust_jax.runs import FEATURES_FOLDER, SAMPLES_FILE, FeatureStore, SampleStore, read_config
+from robust_jax.lpds.record import ReferenceRecord, read_references
+from robust_jax.runs import FEATURES_FOLDER, SAMPLES_FILE, FeatureStore, SampleStore, check_finished, read_config
 from robust_jax.types import Sample
 
 
@@ -117,17 +115,3 @@ def computable(references: References, names: Iterable[str], seen: Observations)
 def all_scores(references: References, names: Iterable[str], seen: Observations) -> dict[str, Float[np.ndarray, " C"]]:
     """Raw values of those of the metrics that can be had."""
     return references.score(computable(references, names, seen)[0], seen)
-
-
-def as_json(interval: Interval) -> IntervalJson:
-    """An interval as results.json holds it."""
-    return {"value": interval.value, "low": interval.low, "high": interval.high, "n": interval.n}
-
-
-def counts_by_status(samples: Iterable[Sample]) -> dict[str, dict[str, int]]:
-    """How many attempts of each arm ended in each status."""
-    counts: dict[str, dict[str, int]] = {}
-    for sample in samples:
-        of_arm = counts.setdefault(sample.arm, {})
-        of_arm[sample.status] = of_arm.get(sample.status, 0) + 1
-    return counts

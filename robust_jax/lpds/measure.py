@@ -5,10 +5,11 @@ from dataclasses import replace
 from robust_jax.lpds import arms
 from robust_jax.lpds.blocks import ask_in_blocks
 from robust_jax.lpds.options import MeasureOptions
-from robust_jax.lpds.record import ReferenceRecord, write_finished, write_references
+from robust_jax.lpds.record import ReferenceRecord, write_references
 from robust_jax.lpds.references import gather_references
 from robust_jax.lpds.session import open_session
 from robust_jax.lpds.space import template_space
+from robust_jax.runs import write_finished
 from robust_jax.search import random_points
 
 

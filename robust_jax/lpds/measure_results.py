@@ -15,10 +15,10 @@ from robust_jax.analysis.robustness import accuracy
 from robust_jax.difficulty import References, metric, metric_names
 from robust_jax.lpds import arms
 from robust_jax.lpds.features import by_item, by_key
-from robust_jax.lpds.kept import KeptRun, as_json, computable, counts_by_status
+from robust_jax.lpds.kept import KeptRun, computable
 from robust_jax.randomness import rng
-from robust_jax.report.inputs import Distribution, MeasureResults, MeasureTemplate, MetricPower
-from robust_jax.runs import Progress
+from robust_jax.report.inputs import Distribution, MeasureResults, MeasureTemplate, MetricPower, as_json
+from robust_jax.runs import Progress, counts_by_status
 from robust_jax.types import Sample
 
 

@@ -104,6 +104,8 @@ class ReportOptions:
     """For lpds measure: what becomes of empty replies, if not as in the run."""
     levenshtein: Implementation = "auto"
     """What computes Levenshtein distances; see lpds measure."""
+    out: Path | None = None
+    """For several runs of rrb: directory of a page that shows them side by side."""
 
     def __post_init__(self) -> None:
         if not self.runs:
@@ -117,7 +119,9 @@ class ReportOptions:
     @property
     def changes(self) -> dict[str, Plain]:
         """The options of a run that are to be taken otherwise, by field name."""
-        chosen = {f.name: plain(getattr(self, f.name)) for f in fields(self) if f.name not in ("runs", "levenshtein")}
+        chosen = {
+            f.name: plain(getattr(self, f.name)) for f in fields(self) if f.name not in ("runs", "levenshtein", "out")
+        }
         return {name: value for name, value in chosen.items() if value not in (None, [])}
 
 

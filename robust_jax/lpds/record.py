@@ -1,17 +1,14 @@
-"""What a finished run leaves besides answers: search.jsonl, references.json, and finished.json as its last word."""
+"""What a finished LPDS run leaves besides answers: search.jsonl and references.json."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from robust_jax.errors import InputError
-from robust_jax.runs import FeatureStore, SampleStore, json_text, keeping, sample_key, write_atomically
+from robust_jax.runs import intact, json_text, keeping, read_finished_file, write_atomically
 
 SEARCH_FILE = "search.jsonl"
 REFERENCES_FILE = "references.json"
-FINISHED_FILE = "finished.json"
 
 
 class CandidateRecord(NamedTuple):
@@ -59,8 +56,8 @@ def read_references(directory: Path) -> dict[str, ReferenceRecord]:
         InputError: the run has not finished, or the file is damaged.
     """
     path = directory / REFERENCES_FILE
-    with _intact(path):
-        content = json.loads(_read(path))
+    with intact(path):
+        content = json.loads(read_finished_file(path))
         return {item: ReferenceRecord(tuple(row["initial"]), tuple(row["added"])) for item, row in content.items()}
 
 
@@ -82,57 +79,6 @@ def read_candidates(directory: Path) -> list[CandidateRecord]:
         InputError: the run has not finished, or the file is damaged.
     """
     path = directory / SEARCH_FILE
-    with _intact(path):
-        rows = [json.loads(line) for line in _read(path).splitlines()]
+    with intact(path):
+        rows = [json.loads(line) for line in read_finished_file(path).splitlines()]
         return [CandidateRecord(**{**row, "in_beam": tuple(row["in_beam"])}) for row in rows]
-
-
-def write_finished(directory: Path, samples: SampleStore, features: FeatureStore) -> None:
-    """Mark a run as finished: how many answers, and how many of them with features, every arm has of every item.
-
-    Raises:
-        RunError: the disk fails.
-    """
-    with keeping(directory):
-        write_atomically(directory / FINISHED_FILE, (json_text(_counts(samples, features)) + "\n").encode())
-
-
-def check_finished(directory: Path, samples: SampleStore, features: FeatureStore) -> None:
-    """Check that a run has finished and that nothing of it has been lost since.
-
-    Raises:
-        InputError: it has not, or something has; the message says what.
-    """
-    path = directory / FINISHED_FILE
-    with _intact(path):
-        expected, found = json.loads(_read(path)), _counts(samples, features)
-        for arm, items in expected.items():
-            for item, counts in items.items():
-                if found.get(arm, {}).get(item) != counts:
-                    raise InputError(
-                        f"{directory} has lost answers or features of {item} ({arm}): run its command again"
-                    )
-
-
-def _counts(samples: SampleStore, features: FeatureStore) -> dict[str, dict[str, list[int]]]:
-    counts: dict[str, dict[str, list[int]]] = {}
-    for sample in samples:
-        of_item = counts.setdefault(sample.arm, {}).setdefault(sample.item, [0, 0])
-        of_item[0] += 1
-        of_item[1] += features.has_all([sample_key(sample)])
-    return counts
-
-
-@contextmanager
-def _intact(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise InputError(f"{path} is damaged: run the command of {path.parent} again") from None
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise InputError(f"{path.parent} holds no finished run: it has no {path.name}; run its command again") from None

@@ -19,11 +19,11 @@ from robust_jax.lpds import arms
 from robust_jax.lpds.blocks import ask_in_blocks
 from robust_jax.lpds.features import answers_by_item, kept_observations, observations, reference_set
 from robust_jax.lpds.options import SearchOptions
-from robust_jax.lpds.record import CandidateRecord, ReferenceRecord, write_candidates, write_finished, write_references
+from robust_jax.lpds.record import CandidateRecord, ReferenceRecord, write_candidates, write_references
 from robust_jax.lpds.references import gather_references
 from robust_jax.lpds.session import Session, open_session
 from robust_jax.lpds.space import TemplateSpace
-from robust_jax.runs import Progress
+from robust_jax.runs import Progress, write_finished
 from robust_jax.search import BeamSearch, Candidate, Goalpost, random_points
 from robust_jax.types import Model, Point, Sample, Template
 

@@ -21,10 +21,11 @@ from robust_jax.analysis.robustness import (
 from robust_jax.difficulty import References, metric
 from robust_jax.lpds import arms
 from robust_jax.lpds.features import by_item, by_key, kept_observations
-from robust_jax.lpds.kept import KeptRun, all_scores, as_json, counts_by_status
+from robust_jax.lpds.kept import KeptRun, all_scores
 from robust_jax.lpds.record import CandidateRecord, read_candidates
 from robust_jax.randomness import rng
-from robust_jax.report.inputs import SearchResults, SearchTemplate
+from robust_jax.report.inputs import SearchResults, SearchTemplate, as_json
+from robust_jax.runs import counts_by_status
 from robust_jax.types import Sample
 
 AUC_METRICS = ("LD_min", "MD_H", "MD_E", "output_perplexity", "output_entropy", "output_self_certainty")

@@ -1,9 +1,9 @@
 """What an LPDS command needs before its first question: suite, model, run directory, and how to ask."""
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from robust_jax.difficulty import metric, metric_names, usable
 from robust_jax.errors import InputError
@@ -12,8 +12,8 @@ from robust_jax.lpds.options import LpdsOptions
 from robust_jax.lpds.reference_source import ReferenceSource, reference_source
 from robust_jax.models import load_model
 from robust_jax.problems import STOP, load_suite
-from robust_jax.runs import ByteProgress, RunDirectory, fingerprint, plain
-from robust_jax.types import Capabilities, Model, ModelDefaults, Sampling, Suite
+from robust_jax.runs import ByteProgress, RunDirectory, open_run
+from robust_jax.types import Capabilities, Model, ModelDefaults, Sampling, StreamingModel, Suite
 
 DEFAULT_SHOTS = 5
 DEFAULT_MAX_TOKENS = 512
@@ -69,6 +69,7 @@ def open_session(options: LpdsOptions, command: str, metrics: tuple[str, ...]) -
             batch_size=options.batch_size,
             mesh=options.mesh,
             on_progress=on_progress,
+            server=options,
         )
     for name in metrics:
         _check_capability(name, model)
@@ -77,14 +78,8 @@ def open_session(options: LpdsOptions, command: str, metrics: tuple[str, ...]) -
     shots = chosen_shots(options, model.defaults, suite)
     max_tokens = _first_given(options.max_tokens, model.defaults.max_tokens, DEFAULT_MAX_TOKENS)
     resolved = replace(options, layers=layers, shots=shots, max_tokens=max_tokens)
-    settings = {
-        "command": command,
-        **fingerprint(resolved),
-        "reference": source.identity,
-        "suite_digest": suite.digest,
-        "model_digest": model.digest,
-    }
-    with RunDirectory(Path(options.out), settings, {"command": command, **_record(resolved)}) as run:
+    found = {"reference": source.identity, "suite_digest": suite.digest, "model_digest": model.digest}
+    with open_run(resolved, command, found) as run:
         examiner = Examiner(
             model=model,
             exam=TemplateExam(suite, shots, options.extract),
@@ -94,18 +89,15 @@ def open_session(options: LpdsOptions, command: str, metrics: tuple[str, ...]) -
             layers=layers,
             statistics=model.capabilities.statistics,
         )
-        yield Session(resolved, suite, model, examiner, run, source)
+        try:
+            yield Session(resolved, suite, model, examiner, run, source)
+        finally:
+            if isinstance(model, StreamingModel):
+                print(f"{model.name}: {model.usage}", file=sys.stderr)
 
 
 def _first_given(*choices: int | None) -> int:
     return next(choice for choice in choices if choice is not None)
-
-
-def _record(options: LpdsOptions) -> dict[str, object]:
-    record = plain(options)
-    assert isinstance(record, dict)
-    # The directory must be free to move.
-    return {name: value for name, value in record.items() if name != "out"}
 
 
 def _chosen_layers(layers: tuple[int, ...], model: Model) -> tuple[int, ...]:

@@ -68,9 +68,10 @@ class Attention(nnx.Module):
         self.k_norm = RMSNorm(config.head_dim, config.norm_eps) if config.traits.head_norms else None
         self.head_dim = config.head_dim
 
-    def __call__(
-        self, x: Float[Array, "B T D"], turn: Rotation, seen: View, context: Context | None, layer: int
-    ) -> tuple[Float[Array, "B T D"], KeyValues]:
+    def project(
+        self, x: Float[Array, "B T D"], turn: Rotation
+    ) -> tuple[Float[Array, "B T N H"], Float[Array, "B T K H"], Float[Array, "B T K H"]]:
+        """Queries and keys, turned to their positions, and values."""
         batch, length, _ = x.shape
         q, k, v = (
             projection(x).reshape(batch, length, -1, self.head_dim)
@@ -78,7 +79,13 @@ class Attention(nnx.Module):
         )
         if self.q_norm is not None and self.k_norm is not None:
             q, k = self.q_norm(q), self.k_norm(k)
-        q, k = rotate(q, turn), rotate(k, turn)
+        return rotate(q, turn), rotate(k, turn), v
+
+    def __call__(
+        self, x: Float[Array, "B T D"], turn: Rotation, seen: View, context: Context | None, layer: int
+    ) -> tuple[Float[Array, "B T D"], KeyValues]:
+        batch, length, _ = x.shape
+        q, k, v = self.project(x, turn)
         if context is None:
             own = KeyValues(rearrange(k, "B T K H -> B K H T"), rearrange(v, "B T K H -> B K T H"))
             mixed = attend(q, own, seen)

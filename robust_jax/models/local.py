@@ -6,9 +6,10 @@ from functools import cached_property
 
 import jax
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from robust_jax.errors import InputError
+from robust_jax.models.attention_mass import attention_mass
 from robust_jax.models.cache import keep_compiled_programs
 from robust_jax.models.checkpoint import load_decoder
 from robust_jax.models.generation import Generator, Reply
@@ -23,6 +24,7 @@ from robust_jax.types import (
     Prompt,
     Response,
     Sampling,
+    TextSpan,
     TokenStatistics,
 )
 
@@ -124,6 +126,32 @@ class LocalModel:
                 # Without a BOS there is nothing to predict the first token from: it is left unscored.
                 contexts[index], spans[index] = spans[index][:1], spans[index][1:]
         return self._scored([Span(*pair) for pair in zip(contexts, spans, strict=True)], continuations, features)
+
+    def prompt_text(self, prompt: Prompt) -> str:
+        """A prompt as the model reads it."""
+        return self.tokenizer.prompt_text(prompt)
+
+    def attention_mass(
+        self, prompt: Prompt, reply: str, asking: Sequence[TextSpan], sets: Sequence[Sequence[TextSpan]]
+    ) -> Float[np.ndarray, "L k"]:
+        """Where the attention of some tokens goes; see `types.AttentiveModel`."""
+        context, continuation = self.tokenizer.encode_prompts([prompt])[0], self.tokenize(reply)
+        places = [self.tokenizer.prompt_last_characters(prompt), self.tokenizer.last_characters(reply)]
+        in_reply = np.repeat([False, True], [len(context), len(continuation)])
+        character = np.concatenate([*places, []]).astype(int)
+
+        def within(spans: Sequence[TextSpan]) -> Bool[np.ndarray, " T"]:
+            found = np.zeros(len(character), bool)
+            for span in spans:
+                found |= (in_reply == span.in_reply) & (character >= span.start) & (character < span.end)
+            return found
+
+        asking_tokens = np.flatnonzero(within(asking))
+        if not asking_tokens.size or len(character) > self.decoder.config.max_positions:
+            return np.full((self.num_layers, len(sets)), np.nan, np.float32)
+        tokens = np.array([*context, *continuation], np.int32)
+        with on_mesh(self.mesh):
+            return attention_mass(self.decoder, tokens, asking_tokens, np.stack([within(spans) for spans in sets]))
 
     def tokenize(self, text: str) -> list[int]:
         return self.tokenizer.encode([text])[0]

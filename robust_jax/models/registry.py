@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
 import jax
 
@@ -12,7 +13,14 @@ from robust_jax.models.following import LeadingModel, follow
 from robust_jax.models.local import LocalModel
 from robust_jax.models.sharding import MeshShape
 from robust_jax.models.sources import SOURCES, open_checkpoint, source_config
-from robust_jax.types import Model, ModelDefaults
+from robust_jax.types import Model, ModelDefaults, ServerSettings
+
+if TYPE_CHECKING:
+    from robust_jax.models.remote import RemoteModel
+
+REMOTE = "openai:"
+"""How the name of a model behind a server begins."""
+NOWHERE = ServerSettings()
 
 _mocks: dict[str, Callable[[], Model]] = {}
 """By their whole names, such as `mock:fragile`."""
@@ -25,7 +33,8 @@ def register_mock(name: str, make: Callable[[], Model]) -> None:
 
 def known_models() -> dict[str, str]:
     """Names of what can be loaded, with what they are."""
-    return {**SOURCES, **dict.fromkeys(_mocks, "a stand-in for tests")}
+    remote = {f"{REMOTE}NAME": "a model behind an OpenAI-compatible server, whose address is --base-url"}
+    return {**SOURCES, **remote, **dict.fromkeys(_mocks, "a stand-in for tests")}
 
 
 def load_model(
@@ -35,6 +44,7 @@ def load_model(
     batch_size: int | None = None,
     mesh: str | None = None,
     on_progress: Callable[[int, int], None] | None = None,
+    server: ServerSettings = NOWHERE,
 ) -> Model:
     """The model of a name, one of the forms that `known_models` lists.
 
@@ -43,10 +53,15 @@ def load_model(
     Args:
         mesh: how the devices are arranged, such as `data=2,model=4`; None puts all on the data axis.
         on_progress: told how many bytes of how many are loaded.
+        server: where a model `openai:NAME` is asked, and within which limits.
 
     Raises:
         InputError: there is no such model, or it cannot be loaded.
     """
+    if spec.startswith(REMOTE):
+        if is_joined():
+            raise InputError(f"{spec} uses no devices: start it without --coordinator")
+        return _remote_model()(spec, server)
     here = partial(_load_here, on_progress=on_progress)
     load = partial(LeadingModel, here) if is_joined() else here
     return load(spec, dtype=dtype, batch_size=batch_size, mesh=mesh)
@@ -83,6 +98,8 @@ def model_config(spec: str) -> DecoderConfig | None:
     if spec.startswith("mock:"):
         _mock(spec)
         return None
+    if spec.startswith(REMOTE):
+        return None
     return source_config(spec)
 
 
@@ -94,6 +111,8 @@ def model_defaults(spec: str) -> ModelDefaults:
     """
     if spec.startswith("mock:"):
         return _mock(spec).defaults
+    if spec.startswith(REMOTE):
+        return _remote_model().defaults
     return source_config(spec).defaults
 
 
@@ -101,3 +120,9 @@ def _mock(spec: str) -> Model:
     if spec not in _mocks:
         raise InputError(f"there is no stand-in {spec!r}; known: {', '.join(_mocks) or 'none'}")
     return _mocks[spec]()
+
+
+def _remote_model() -> "type[RemoteModel]":
+    from robust_jax.models.remote import RemoteModel  # The client takes a second to import.
+
+    return RemoteModel

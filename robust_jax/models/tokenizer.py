@@ -90,6 +90,17 @@ class TextTokenizer:
         ids: list[list[int]] = self._tokenizer(list(texts), add_special_tokens=special_tokens)["input_ids"]
         return ids
 
+    def last_characters(self, text: str, *, special_tokens: bool = False) -> list[int]:
+        """Where in a bare text the last character of each of its tokens stands; −1 for what is put round the text."""
+        encoded = self._tokenizer(text, add_special_tokens=special_tokens, return_offsets_mapping=True)
+        return [end - 1 for _, end in encoded["offset_mapping"]]
+
+    def prompt_last_characters(self, prompt: Prompt) -> list[int]:
+        """The same for the tokens of a whole prompt, in `prompt_text`."""
+        (ids,) = self.encode_prompts([prompt])
+        places = self.last_characters(self.prompt_text(prompt), special_tokens=not self._is_chat(prompt))
+        return places[len(places) - len(ids) :]  # Without a second BOS.
+
     def decode(self, ids: Sequence[int]) -> str:
         text: str = self._tokenizer.decode(list(ids), skip_special_tokens=True, clean_up_tokenization_spaces=False)
         return text

@@ -17,8 +17,9 @@ from unicodedata import normalize
 from robust_jax.errors import InputError
 from robust_jax.types import Grading, Number, Response, Status
 
-ExtractionMode = Literal["standard", "last-number"]
-"""standard: the rules in their order; last-number: the last decimal alone, as in the paper."""
+ExtractionMode = Literal["standard", "marked", "last-number"]
+"""standard: the rules in their order; marked: those that look behind a marker, so that a bare number is no answer;
+last-number: the last decimal alone, as in the LPDS paper."""
 
 Rule = Literal["boxed", "####", "answer is", "last number"]
 
@@ -281,8 +282,8 @@ def _stated(statement: str, labelled: bool = False) -> re.Match[str] | None:
     return result if result and not _OPERATION.match(result.string, result.end()) else first
 
 
-def _boxed(text: str) -> re.Match[str] | None:
-    """The number in the last box that is closed."""
+def last_box(text: str) -> str:
+    """What stands in the last box that is closed; empty if there is none."""
     last, content = -1, ""
     opened: list[re.Match[str]] = []
     for brace in _BRACE.finditer(text) if "\\boxed" in text or "\\fbox" in text else ():
@@ -292,7 +293,12 @@ def _boxed(text: str) -> re.Match[str] | None:
                 last, content = box.start(), text[box.end() : brace.start()]
         elif brace[0] == "{" or len(brace[0]) > 2:
             opened.append(brace)
-    return _stated(content)
+    return content
+
+
+def _boxed(text: str) -> re.Match[str] | None:
+    """The number in the last box that is closed."""
+    return _stated(last_box(text))
 
 
 def _behind(marker: re.Pattern[str], text: str) -> re.Match[str] | None:
@@ -308,13 +314,14 @@ def _last(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
     return None
 
 
+_MARKED: dict[Rule, Callable[[str], re.Match[str] | None]] = {
+    "boxed": _boxed,
+    "####": partial(_behind, _HASHES),
+    "answer is": partial(_behind, _ANSWER_IS),
+}
 _RULES: dict[ExtractionMode, dict[Rule, Callable[[str], re.Match[str] | None]]] = {
-    "standard": {
-        "boxed": _boxed,
-        "####": partial(_behind, _HASHES),
-        "answer is": partial(_behind, _ANSWER_IS),
-        "last number": partial(_last, _IN_TEXT),
-    },
+    "standard": {**_MARKED, "last number": partial(_last, _IN_TEXT)},
+    "marked": _MARKED,
     "last-number": {"last number": partial(_last, _DECIMAL_IN_TEXT)},
 }
 
@@ -374,6 +381,8 @@ def grade(response: Response, gold: Number, grading: Grading, mode: ExtractionMo
         return Grade("error", 0.0)
     if response.finish_reason == "context":
         return Grade("skipped", 0.0)
+    if response.finish_reason == "filter":
+        return Grade("refused", 0.0)
     text = response.text
     if response.finish_reason == "length":
         text = _without_unfinished(text)

@@ -8,6 +8,7 @@ says "not available"; NaN and the infinities count as null. Further keys are all
 import math
 from typing import Literal, NotRequired, TypeAlias, TypedDict
 
+from robust_jax.analysis import intervals
 from robust_jax.types import Status
 
 Number: TypeAlias = int | float
@@ -28,6 +29,11 @@ class Interval(TypedDict):
     high: float | None
     n: int
     """How many observations stand behind it."""
+
+
+def as_json(interval: intervals.Interval) -> Interval:
+    """An interval of the analysis as results.json holds it."""
+    return {"value": interval.value, "low": interval.low, "high": interval.high, "n": interval.n}
 
 
 # --------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 import fcntl
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -13,7 +14,7 @@ from jaxtyping import Float32
 
 from robust_jax.errors import InputError
 from robust_jax.runs.features import FeatureStore
-from robust_jax.runs.options import Plain, plain
+from robust_jax.runs.options import Plain, RunOptions, fingerprint, plain
 from robust_jax.runs.provenance import provenance
 from robust_jax.runs.samples import Key, SampleStore, sample_key
 from robust_jax.runs.writing import SAMPLES_FILE, keeping, write_atomically
@@ -102,6 +103,26 @@ class RunDirectory:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def open_run(options: RunOptions, command: str, found: Mapping[str, Any]) -> RunDirectory:
+    """The run directory of a command whose options are resolved, made or resumed.
+
+    Args:
+        options: with everything chosen that had been left to the model or the protocol.
+        command: its words, such as `lpds search`.
+        found: what shapes the results besides, such as the digests of model and problems, by name.
+
+    Raises:
+        InputError: no directory is named, or see `RunDirectory`.
+        RunError: the disk fails.
+    """
+    if options.out is None:
+        raise InputError("give the run a directory: --out DIR")
+    # The directory must be free to move, so it does not know its place.
+    record = {f.name: getattr(options, f.name) for f in fields(options) if f.name != "out"}
+    settings = {"command": command, **fingerprint(options), **found}
+    return RunDirectory(options.out, settings, {"command": command, **record})
 
 
 def read_config(path: Path) -> dict[str, Any]:

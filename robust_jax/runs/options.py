@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from robust_jax.errors import InputError
+from robust_jax.types import ServerSettings
 
 NEUTRAL: Mapping[str, bool] = {"changes_results": False}
 """Metadata of a field that leaves results as they are: `field(default=…, metadata=NEUTRAL)`."""
@@ -18,7 +19,7 @@ Plain = None | bool | int | float | str | list[Any] | dict[str, Any]
 
 
 @dataclass(frozen=True)
-class RunOptions:
+class RunOptions(ServerSettings):
     """Options of every command that asks a model; a protocol's own options extend this class.
 
     Raises:
@@ -26,7 +27,8 @@ class RunOptions:
     """
 
     model: str = "builtin:tiny"
-    """Who answers: builtin:tiny, a checkpoint directory, hf:ORG/NAME, a GGUF file, pip:smollm2 (see `models list`)."""
+    """Who answers: builtin:tiny, a checkpoint directory, hf:ORG/NAME, a GGUF file, pip:smollm2, openai:NAME at
+    --base-url (see `models list`)."""
     out: Path | None = field(default=None, metadata=NEUTRAL)
     """Run directory: made, or resumed where it holds an unfinished run of the same options."""
     seed: int = 0
@@ -64,9 +66,20 @@ class RunOptions:
             check_least(name, getattr(self, name), 1)
         check_least("process", self.process, 0)
         check_least("process_timeout", self.process_timeout, 5)
+        self._check_server()
         if not (math.isfinite(self.temperature) and self.temperature >= 0):
             raise InputError(f"--temperature must be a finite number from 0, not {self.temperature}")
         self._check_processes()
+
+    def _check_server(self) -> None:
+        check_least("concurrency", self.concurrency, 1)
+        check_least("retries", self.retries, 0)
+        for name in ("request_timeout", "time_limit", "spending_cap"):
+            number = getattr(self, name)
+            if number is not None and not number > 0:
+                raise InputError(f"{flag(name)} must be more than 0, not {number}")
+        if self.base_url is not None and not self.base_url.startswith(("http://", "https://")):
+            raise InputError(f"--base-url must begin with http:// or https://, which {self.base_url!r} does not")
 
     def _check_processes(self) -> None:
         numbers = (self.processes, self.process)

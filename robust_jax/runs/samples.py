@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, fields
 from pathlib import Path
 from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
@@ -15,11 +16,22 @@ Key = tuple[str, str, str, int]
 """(arm, item, variation, attempt)."""
 
 FIELDS: Mapping[str, Any] = get_type_hints(Sample)
+DEFAULTS: Mapping[str, Any] = {f.name: f.default for f in fields(Sample) if f.default is not MISSING}
+"""What a line leaves out where it is so."""
 
 
 def sample_key(sample: Sample) -> Key:
     """What identifies a sample."""
     return (sample.arm, sample.item, sample.variation, sample.attempt)
+
+
+def counts_by_status(samples: Iterable[Sample]) -> dict[str, dict[str, int]]:
+    """How many attempts of each arm ended in each status."""
+    counts: dict[str, dict[str, int]] = {}
+    for sample in samples:
+        of_arm = counts.setdefault(sample.arm, {})
+        of_arm[sample.status] = of_arm.get(sample.status, 0) + 1
+    return counts
 
 
 class SampleStore:
@@ -114,6 +126,7 @@ class SampleStore:
 
 def _encode(sample: Sample) -> bytes:
     record = {name: getattr(sample, name) for name in FIELDS} | {"values": dict(sample.values)}
+    record = {name: value for name, value in record.items() if name not in DEFAULTS or value != DEFAULTS[name]}
     return json_text(record).encode() + b"\n"
 
 
@@ -125,6 +138,7 @@ def _decode(line: bytes) -> Sample:
         raise ValueError("not valid JSON") from None
     if not isinstance(record, dict):
         raise ValueError("not a sample")
+    record = {**DEFAULTS, **record}
     if differing := sorted(record.keys() ^ FIELDS.keys()):
         raise ValueError(f"a sample with {'an unknown' if differing[0] in record else 'no'} field {differing[0]!r}")
     for name, hint in FIELDS.items():

@@ -1,0 +1,101 @@
+"""A finished run as it lies on disk, and finished.json, the last word of a run, by which a loss is noticed."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from robust_jax.errors import InputError
+from robust_jax.runs.directory import FEATURES_FOLDER, read_config
+from robust_jax.runs.features import FeatureStore
+from robust_jax.runs.samples import SampleStore, sample_key
+from robust_jax.runs.writing import SAMPLES_FILE, json_text, keeping, write_atomically
+
+FINISHED_FILE = "finished.json"
+
+
+class FinishedRun:
+    """A run directory, read only.
+
+    Raises:
+        InputError: it is no run directory, its run has not finished, or something of it is damaged or lost.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.options: dict[str, Any] = read_config(path)["fingerprint"]
+        self.samples = SampleStore(path / SAMPLES_FILE)
+        self.features = FeatureStore(path / FEATURES_FOLDER)
+        check_finished(path, self.samples, self.features)
+
+    @property
+    def command(self) -> str:
+        """The command that made it."""
+        return str(self.options["command"])
+
+    @property
+    def settings(self) -> dict[str, str | int | float | bool | None]:
+        """The options that shaped the results."""
+        return {name: value for name, value in self.options.items() if not isinstance(value, (list, dict))}
+
+
+def write_finished(directory: Path, samples: SampleStore, features: FeatureStore) -> None:
+    """Mark a run as finished: how many answers, and how many of them with features, every arm has of every item.
+
+    Raises:
+        RunError: the disk fails.
+    """
+    with keeping(directory):
+        write_atomically(directory / FINISHED_FILE, (json_text(_counts(samples, features)) + "\n").encode())
+
+
+def check_finished(directory: Path, samples: SampleStore, features: FeatureStore) -> None:
+    """Check that a run has finished and that nothing of it has been lost since.
+
+    Raises:
+        InputError: it has not, or something has; the message says what.
+    """
+    path = directory / FINISHED_FILE
+    with intact(path):
+        expected, found = json.loads(read_finished_file(path)), _counts(samples, features)
+        for arm, items in expected.items():
+            for item, counts in items.items():
+                if found.get(arm, {}).get(item) != counts:
+                    raise InputError(
+                        f"{directory} has lost answers or features of {item} ({arm}): run its command again"
+                    )
+
+
+def _counts(samples: SampleStore, features: FeatureStore) -> dict[str, dict[str, list[int]]]:
+    counts: dict[str, dict[str, list[int]]] = {}
+    for sample in samples:
+        of_item = counts.setdefault(sample.arm, {}).setdefault(sample.item, [0, 0])
+        of_item[0] += 1
+        of_item[1] += features.has_all([sample_key(sample)])
+    return counts
+
+
+@contextmanager
+def intact(path: Path) -> Iterator[None]:
+    """Work that reads a file of a finished run.
+
+    Raises:
+        InputError: what it holds is not what was written.
+    """
+    try:
+        yield
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise InputError(f"{path} is damaged: run the command of {path.parent} again") from None
+
+
+def read_finished_file(path: Path) -> str:
+    """The text of a file that a run leaves when it has finished.
+
+    Raises:
+        InputError: there is none.
+    """
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise InputError(f"{path.parent} holds no finished run: it has no {path.name}; run its command again") from None
