@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Literal
+from typing import Any, Literal
 
 import tyro
 
@@ -134,10 +134,21 @@ def check_templates(options: CheckOptions) -> None:
     print(f"{suite.name}: {len(suite.templates)} templates, no faults")
 
 
-def report(options: object) -> None:
-    from robust_jax.lpds.commands import report
+def report(options: Any) -> None:
+    from robust_jax.runs import read_config
 
-    report(options)  # type: ignore[arg-type]
+    commands = [str(read_config(directory)["fingerprint"].get("command")) for directory in options.runs]
+    protocols = {command.partition(" ")[0] for command in commands}
+    if protocols == {"rrb"} and not options.changes:
+        from robust_jax.rrb.commands import report as report_rrb
+
+        report_rrb(options.runs, options.out)
+    elif "rrb" in protocols:
+        raise InputError("runs of rrb are reported by themselves, and with no option but --out")
+    else:
+        from robust_jax.lpds.commands import report
+
+        report(options)
 
 
 def report_options() -> type:
@@ -198,6 +209,30 @@ def search_options() -> type:
     return SearchOptions
 
 
+def rewrite(options: object) -> None:
+    from robust_jax.rrb.commands import run
+
+    run(options)  # type: ignore[arg-type]
+
+
+def dilute(options: object) -> None:
+    from robust_jax.rrb.commands import dilute
+
+    dilute(options)  # type: ignore[arg-type]
+
+
+def rewriting_options() -> type:
+    from robust_jax.rrb.options import RewritingOptions
+
+    return RewritingOptions
+
+
+def dilution_options() -> type:
+    from robust_jax.rrb.options import DilutionOptions
+
+    return DilutionOptions
+
+
 def transform(options: object) -> None:
     from robust_jax.rrb.transform import transform
 
@@ -227,6 +262,8 @@ COMMANDS = (
     Command(("templates", "check"), "validate every template of a suite", lambda: CheckOptions, check_templates),
     Command(("lpds", "measure"), "see which metric predicts failure (LPDS, Section 3)", measure_options, measure),
     Command(("lpds", "search"), "find the variations that break a model (LPDS, Section 4)", search_options, search),
+    Command(("rrb", "run"), "ask problems as they are and rewritten (RRB)", rewriting_options, rewrite),
+    Command(("rrb", "dilute"), "ask several problems in one context (RRB)", dilution_options, dilute),
     Command(("rrb", "transform"), "write rewritten problems, without a model", transform_options, transform),
     Command(("report",), "redraw the figures of finished runs, without a model", report_options, report),
     Command(("models", "list"), "what can be loaded", lambda: ListModelsOptions, list_models),

@@ -21,7 +21,7 @@ def checked_results(raw: object) -> Results:
     if not isinstance(kind, str) or kind not in _KINDS:
         known = " or ".join(repr(name) for name in _KINDS)
         raise InputError(f"results: kind is {kind!r}, and the report draws {known}; run the command that writes them")
-    _check(raw, _KINDS[kind], "results")
+    check_shape(raw, _KINDS[kind], "results")
     results = cast(dict[str, Any], raw)
     if kind == "lpds search":
         curves, quantiles = results["search_curves"], results["quantile_curve"]
@@ -43,7 +43,7 @@ def checked_examples(raw: object) -> list[TemplateExamples]:
     Raises:
         InputError: it is not; the message names the place.
     """
-    _check(raw, list[TemplateExamples], "examples")
+    check_shape(raw, list[TemplateExamples], "examples")
     return cast(list[TemplateExamples], raw)
 
 
@@ -53,7 +53,17 @@ def _check_lengths(lists: list[list[Any]], place: str) -> None:
         raise InputError(f"{place}: its lists have lengths {lengths}; give one value a point, null if unknown")
 
 
-def _check(value: object, shape: Any, place: str) -> None:
+def check_shape(value: object, shape: Any, place: str) -> None:
+    """Check that a value has the shape of a type that JSON can hold.
+
+    Args:
+        value: what is given.
+        shape: such as a TypedDict, or a list of them.
+        place: what the message calls the value.
+
+    Raises:
+        InputError: it has not; the message names the place within it.
+    """
     fault = _checker(shape)(value)
     if fault is not None:
         raise InputError(f"{place}{fault}; see robust_jax.report.inputs for the shape")

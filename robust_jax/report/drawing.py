@@ -130,8 +130,8 @@ def _draw_bars(canvas: Canvas, figure: Figure, label: str) -> None:
     axes = canvas.subplots()
     value, low, high = (figure.numbers(name, 100) for name in ("value", "low", "high"))
     for place, colour in enumerate((RANDOM, BEAM)):
-        _draw_bar(axes, place, (value[place], low[place], high[place]), colour, points(value[place] / 100))
-    _finish_bars(axes, [str(row[0]) for row in figure.rows], origin=0.0, label=label)
+        draw_bar(axes, place, (value[place], low[place], high[place]), colour, points(value[place] / 100))
+    finish_bars(axes, [str(row[0]) for row in figure.rows], origin=0.0, label=label)
 
 
 def draw_auc(canvas: Canvas, figure: Figure) -> None:
@@ -142,18 +142,19 @@ def draw_auc(canvas: Canvas, figure: Figure) -> None:
     columns = (figure.numbers(name) for name in ("auc", "low", "high"))
     for place, (group, *interval) in enumerate(zip(groups, *columns, strict=True)):
         value, low, high = interval
-        _draw_bar(axes, place, (value, low, high), colours[group], decimal(value), origin=0.5)
-    _finish_bars(axes, [str(row[0]) for row in figure.rows], origin=0.5, label="AUC (0.50 is chance)")
+        draw_bar(axes, place, (value, low, high), colours[group], decimal(value), origin=0.5)
+    finish_bars(axes, [str(row[0]) for row in figure.rows], origin=0.5, label="AUC (0.50 is chance)")
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: decimal(value)))
     if len(colours) > 1:
         for group, colour in colours.items():
             axes.barh(0, 0, left=0.5, color=colour, label=group)
-        _legend_above(axes)
+        legend_above(axes)
 
 
-def _draw_bar(
+def draw_bar(
     axes: Axes, place: int, interval: tuple[float, float, float], colour: str, text: str, origin: float = 0.0
 ) -> None:
+    """One horizontal bar from `origin` with its interval (value, low, high), and a text at its end."""
     value, low, high = interval
     if math.isfinite(value):
         axes.barh(place, value - origin, left=origin, height=0.62, color=colour)
@@ -163,7 +164,8 @@ def _draw_bar(
     axes.annotate(text, (end, place), (5, 0), textcoords="offset points", va="center")
 
 
-def _finish_bars(axes: Axes, names: list[str], origin: float, label: str) -> None:
+def finish_bars(axes: Axes, names: list[str], origin: float, label: str) -> None:
+    """Axes, names and grid of horizontal bars, the first one on top."""
     axes.axvline(origin, color=MUTED, linewidth=0.7)
     axes.set(yticks=range(len(names)), yticklabels=names, ylim=(len(names) - 0.4, -0.6), xlabel=label)
     axes.spines["left"].set_visible(False)
@@ -203,7 +205,7 @@ def draw_scatter(canvas: Canvas, figure: Figure) -> None:
     axes.set(xlabel="Error rate at random (%)", ylabel="Error rate under search (%)")
     axes.grid()
     if axes.get_legend_handles_labels()[0]:
-        _legend_above(axes)
+        legend_above(axes)
 
 
 def draw_quantile_curve(canvas: Canvas, figure: Figure) -> None:
@@ -231,7 +233,7 @@ def draw_distribution(canvas: Canvas, figure: Figure) -> None:
         axes.hist(values, edges, color=colour, histtype="step", linewidth=1.5, label=label)
     axes.set(xlabel="Accuracy (%)", ylabel="Draws")
     axes.grid(axis="y")
-    _legend_above(axes)
+    legend_above(axes)
 
 
 def draw_metric_distributions(canvas: Canvas, figure: Figure) -> None:
@@ -260,7 +262,8 @@ def draw_metric_distributions(canvas: Canvas, figure: Figure) -> None:
     canvas.legend(handles, labels, loc="outside upper left", ncols=2, handlelength=1.2)
 
 
-def _legend_above(axes: Axes) -> None:
+def legend_above(axes: Axes) -> None:
+    """The legend in a row above the axes."""
     axes.legend(
         loc="lower left", bbox_to_anchor=(0, 1), ncols=3, borderaxespad=0.2, handlelength=1.2, columnspacing=1.2
     )

@@ -85,13 +85,13 @@ def accuracy_table(results: SearchResults) -> Table:
         interval: Interval = accuracy[arm]
         if arm == "base" and interval["value"] is None:
             continue
-        row = [_word(ARMS[arm]), _share(interval["value"]), _word(share_span(interval))]
+        row = [word_cell(ARMS[arm]), share_cell(interval["value"]), word_cell(share_span(interval))]
         if drops is not None and arm == "base":
-            row += [_word(""), _word("")]
+            row += [word_cell(""), word_cell("")]
         elif drops is not None:
             drop: Interval = drops["random"] if arm == "random" else drops["beam"]
-            row += [Cell(points(drop["value"]), finite(drop["value"])), _word(share_span(drop))]
-        rows.append((*row, _count(interval["n"])))
+            row += [Cell(points(drop["value"]), finite(drop["value"])), word_cell(share_span(drop))]
+        rows.append((*row, count_cell(interval["n"])))
     return Table("Accuracy", (*columns, Column("n")), tuple(rows))
 
 
@@ -116,7 +116,7 @@ def comparison_table(results: SearchResults) -> Table:
         "Search against random sampling",
         columns,
         tuple(
-            (_word(name), _word(value), _word(ends), _count(interval["n"] if interval else None))
+            (word_cell(name), word_cell(value), word_cell(ends), count_cell(interval["n"] if interval else None))
             for name, value, ends, interval in rows
         ),
     )
@@ -126,7 +126,8 @@ def auc_table(results: SearchResults) -> Table:
     """How well each metric ranks the replies of a search."""
     columns = (Column("Metric", is_numeric=False), Column("AUC"), Column(INTERVAL), Column("n"))
     rows = tuple(
-        (_word(metric), _decimal(auc), _word(span(auc)), _count(auc["n"])) for metric, auc in ranked(results["auc"])
+        (word_cell(metric), decimal_cell(auc), word_cell(span(auc)), count_cell(auc["n"]))
+        for metric, auc in ranked(results["auc"])
     )
     return Table("Which metric ranks wrong answers above right ones", columns, rows, note="0.50 is chance.")
 
@@ -151,11 +152,11 @@ def metrics_table(runs: Sequence[MeasureResults]) -> Table:
             if run["model"] == model
         }
         for key in dict.fromkeys(key for of_suite in powers.values() for key in of_suite):
-            row = [_word(text) for text in ((model, *key) if len(models) > 1 else key)]
+            row = [word_cell(text) for text in ((model, *key) if len(models) > 1 else key)]
             for suite in suites:
                 found = powers.get(suite, {}).get(key)
                 auc, odds = (found["auc"], found["odds_ratio"]) if found else (None, None)
-                row += [_decimal(auc), _word(span(auc)), _decimal(odds), _word(span(odds))]
+                row += [decimal_cell(auc), word_cell(span(auc)), decimal_cell(odds), word_cell(span(odds))]
             rows.append(tuple(row))
     note = (
         "AUC: chance is 0.50. Odds ratio: what one standard deviation of the metric does to the odds of a right answer."
@@ -182,11 +183,11 @@ def behind_table(results: MeasureResults) -> Table:
     name = "the best" if best is None else f"{row_name(best, results['metrics'])} of the {best['span'].lower()}"
     rows = tuple(
         (
-            _word(row["span"]),
-            _word(row_name(row, results["metrics"])),
-            _decimal(behind),
-            _word(span(behind)),
-            _count(behind["n"]),
+            word_cell(row["span"]),
+            word_cell(row_name(row, results["metrics"])),
+            decimal_cell(behind),
+            word_cell(span(behind)),
+            count_cell(behind["n"]),
         )
         for row in results["metrics"]
         if (behind := row["behind"]) is not None
@@ -221,9 +222,9 @@ def counts_table(counts: Counts) -> Table:
     columns = [*(status for status in get_args(Status) if status in found), *sorted(found - set(get_args(Status)))]
     rows = tuple(
         (
-            _word(ARMS.get(arm, arm)),
-            *(_count(counts[arm].get(status, 0)) for status in columns),
-            _count(sum(counts[arm].values())),
+            word_cell(ARMS.get(arm, arm)),
+            *(count_cell(counts[arm].get(status, 0)) for status in columns),
+            count_cell(sum(counts[arm].values())),
         )
         for arm in [*(arm for arm in ARMS if arm in counts), *sorted(counts.keys() - ARMS.keys())]
     )
@@ -232,29 +233,39 @@ def counts_table(counts: Counts) -> Table:
 
 
 def _search_row(row: SearchTemplate) -> tuple[Cell, ...]:
-    shares = (_share(row["base_accuracy"]), _share(row["random_error"]), _share(row["beam_error"]))
-    return (_word(row["id"]), *shares, _count(row["explored"]), _count(row["references"]), _word(row["note"]))
+    shares = (share_cell(row["base_accuracy"]), share_cell(row["random_error"]), share_cell(row["beam_error"]))
+    return (
+        word_cell(row["id"]),
+        *shares,
+        count_cell(row["explored"]),
+        count_cell(row["references"]),
+        word_cell(row["note"]),
+    )
 
 
 def _measure_row(row: MeasureTemplate) -> tuple[Cell, ...]:
-    counted = (_count(row["variations"]), _count(row["references"]))
-    return (_word(row["id"]), _share(row["accuracy"]), *counted, _word(row["note"]))
+    counted = (count_cell(row["variations"]), count_cell(row["references"]))
+    return (word_cell(row["id"]), share_cell(row["accuracy"]), *counted, word_cell(row["note"]))
 
 
-def _word(text: str) -> Cell:
+def word_cell(text: str) -> Cell:
+    """A text."""
     return Cell(one_line(text), one_line(text))
 
 
-def _share(share: Number | None) -> Cell:
+def share_cell(share: Number | None) -> Cell:
+    """A share in percent."""
     return Cell(percent(share), finite(share))
 
 
-def _decimal(interval: Interval | None) -> Cell:
+def decimal_cell(interval: Interval | None) -> Cell:
+    """The value of an interval."""
     value = interval["value"] if interval else None
     return Cell(decimal(value), finite(value))
 
 
-def _count(number: int | None) -> Cell:
+def count_cell(number: int | None) -> Cell:
+    """A whole number; empty where there is none."""
     return Cell("" if number is None else f"{number:,}", number)
 
 

@@ -78,6 +78,8 @@ class Perturbation:
     """The inverse, as far as there is one."""
     remains: str = ""
     """What undoing does not bring back; empty where it brings back everything."""
+    uses_tags: bool = False
+    """Whether it looks at parts of speech."""
     takes_distractor: bool = False
     """Whether it needs another problem."""
     is_picture: bool = False
@@ -147,6 +149,7 @@ def compose(parts: list[Perturbation]) -> Perturbation:
         rewrite=lambda text, setting: reduce(lambda so_far, part: part.rewrite(so_far, setting), parts, text),
         rule=lambda parameters: rules.in_turn([part.rule(parameters) or "" for part in told]) if told else None,
         undo=lambda text, undoing: reduce(lambda so_far, part: part.undo(so_far, undoing), reversed(parts), text),
+        uses_tags=any(part.uses_tags for part in parts),
         takes_distractor=any(part.takes_distractor for part in parts),
         remains="; ".join(part.remains for part in parts if part.remains),
         is_picture=parts[-1].is_picture,
@@ -188,6 +191,7 @@ ALL = (
         rewrite=lambda text, setting: _semantic("not_not", semantic.not_not, setting, text),
         rule=lambda _: None,
         undo=lambda text, _: semantic.invert_not_not(text),
+        uses_tags=True,
         remains="doubled negations of the text's own",
     ),
     Perturbation(
@@ -196,6 +200,7 @@ ALL = (
         rewrite=lambda text, setting: _semantic("opposites", semantic.opposites, setting, text),
         rule=lambda _: rules.OPPOSITES,
         undo=lambda text, _: semantic.invert_opposites(text),
+        uses_tags=True,
         is_defined=True,
     ),
     Perturbation(
@@ -204,6 +209,7 @@ ALL = (
         rewrite=lambda text, setting: _semantic("wrappers", semantic.wrappers, setting, text),
         rule=lambda _: rules.WRAPPERS,
         undo=lambda text, _: semantic.invert_wrappers(text),
+        uses_tags=True,
         is_defined=True,
     ),
     Perturbation(

@@ -11,6 +11,7 @@ from typing import Any
 from robust_jax.errors import InputError
 from robust_jax.problems import list_suites, load_suite
 from robust_jax.problems.grading import read_number
+from robust_jax.rrb.expressions import judge
 from robust_jax.types import Grading, Number
 
 BUNDLED = "competition"
@@ -26,7 +27,7 @@ class Problem:
     id: str
     text: str
     answer: Number | str
-    """An exact number, or LaTeX where the answer is none."""
+    """A number or, as text, an expression in LaTeX without dollar signs."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,8 @@ class ProblemSet:
 def load_problems(spec: str) -> ProblemSet:
     """The problems of a name: the bundled set, a `.jsonl` file, or a suite of templates, whose base problems are taken.
 
-    A line of a file is an object with `problem` (or `question`), `answer` and, if there is one, `id`.
+    A line of a file is an object with `problem` (or `question`), `answer` and, if there is one, `id`. An answer is a
+    number or an expression in LaTeX.
 
     Raises:
         InputError: there are no such problems, or they cannot be used; the message says where.
@@ -118,6 +120,11 @@ def _read_answer(row: Mapping[str, Any], where: str) -> Number | str:
     if isinstance(answer, float):
         answer = repr(answer)
     if not isinstance(answer, str) or not answer.strip():
-        raise InputError(f"{where}: no number or LaTeX under `answer`")
+        raise InputError(f"{where}: no number under `answer`")
     number = read_number(answer.rpartition("####")[2])
-    return answer.strip() if number is None else number
+    if number is not None:
+        return number
+    expression = answer.strip().strip("$").strip()
+    if not ("$" in answer or "\\" in answer) or not judge().same(expression, expression):
+        raise InputError(f"{where}: {answer[:60]!r} under `answer` is no number, and no expression in LaTeX")
+    return expression

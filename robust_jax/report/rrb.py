@@ -1,0 +1,206 @@
+"""The report of the RRB protocol: heat map, bars, curves, tables, and a page to browse problems in all their forms."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from rich.console import Console
+from rich.text import Text
+
+from robust_jax.errors import InputError
+from robust_jax.report.checking import check_shape
+from robust_jax.report.drawing import Figure, as_csv, as_png, as_svg
+from robust_jax.report.html import inline_svg, json_block, render_page
+from robust_jax.report.page import Card
+from robust_jax.report.rrb_figures import average_changes, dilution_figures, heat_map, rewriting_figures
+from robust_jax.report.rrb_inputs import DilutionResults, FormShown, ProblemShown, RewritingResults
+from robust_jax.report.rrb_shown import (
+    COMMON_TERMS,
+    DILUTION_TERMS,
+    REWRITING_TERMS,
+    comparison_table,
+    diluted_problems_table,
+    dilution_cards,
+    dilution_headline,
+    dilution_tables,
+    rewriting_cards,
+    rewriting_headline,
+    rewriting_tables,
+    rewritten_problems_table,
+)
+from robust_jax.report.tables import Table, as_rich
+from robust_jax.report.wording import Headline, one_line
+from robust_jax.runs import RESULTS_FILE, keeping, write_atomically, write_results
+
+MOST_CHARACTERS = 4_000_000
+"""Of questions and replies, that the page holds: it is to be sent about and opened on a phone."""
+LONGEST_TEXT = 4_000
+"""Characters of a question or a reply that are shown: its beginning and its end, where the answer stands."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """How results of one command are shown."""
+
+    shape: type[Any]
+    headline: Callable[[Any], Headline]
+    cards: Callable[[Any], list[Card]]
+    figures: Callable[[Any], list[Figure]]
+    tables: Callable[[Any], list[Table]]
+    problems: Callable[[Any], Table]
+    """A row a problem: on the page, but not in the terminal."""
+    glossary: Mapping[str, str]
+
+
+KINDS = {
+    "rrb run": Kind(
+        RewritingResults,
+        rewriting_headline,
+        rewriting_cards,
+        rewriting_figures,
+        rewriting_tables,
+        rewritten_problems_table,
+        {**REWRITING_TERMS, **COMMON_TERMS},
+    ),
+    "rrb dilute": Kind(
+        DilutionResults,
+        dilution_headline,
+        dilution_cards,
+        dilution_figures,
+        dilution_tables,
+        diluted_problems_table,
+        {**DILUTION_TERMS, **COMMON_TERMS},
+    ),
+}
+"""By the `kind` that results.json names."""
+
+
+def publish(directory: Path, results: Mapping[str, Any], problems: Sequence[ProblemShown]) -> None:
+    """Stores the results of a finished run, draws its figures and its page, and prints its tables.
+
+    Args:
+        directory: the run directory.
+        results: the content of results.json: a `RewritingResults` or a `DilutionResults`.
+        problems: what the page shows of each problem.
+
+    Raises:
+        InputError: the results have not the shape that `rrb_inputs` describes.
+        RunError: a file cannot be written.
+    """
+    kind = KINDS[results["kind"]]
+    check_shape(results, kind.shape, "results")
+    check_shape(list(problems), list[ProblemShown], "problems")
+    write_results(directory / RESULTS_FILE, results)
+    title = f"{results['kind']} · {one_line(results['model'])} · {one_line(results['suite'])}"
+    finding = kind.headline(results)
+    _write_page(
+        directory,
+        title,
+        finding,
+        kind.figures(results),
+        [*kind.tables(results), kind.problems(results)],
+        kind.glossary,
+        cards=kind.cards(results),
+        settings=results["settings"],
+        problems=problems,
+    )
+    _print(finding, kind.tables(results), directory)
+
+
+def publish_comparison(directory: Path, runs: Sequence[RewritingResults]) -> None:
+    """Draws and prints several runs of `rrb run` side by side: models × perturbations (paper Figures 3 and 5).
+
+    Raises:
+        RunError: a file cannot be written.
+    """
+    finding = Headline(f"{len(runs)} runs side by side", "Every row is a run.")
+    tables = [comparison_table(runs)]
+    glossary = {**REWRITING_TERMS, **COMMON_TERMS}
+    _write_page(directory, "rrb run · comparison", finding, [heat_map(runs), average_changes(runs)], tables, glossary)
+    _print(finding, tables, directory)
+
+
+def checked_rewriting(results: Mapping[str, Any], where: str) -> RewritingResults:
+    """Results of `rrb run`.
+
+    Raises:
+        InputError: they are of another command or damaged.
+    """
+    if results.get("kind") != "rrb run":
+        raise InputError(f"{where} holds results of {results.get('kind')!r}: only runs of rrb run are compared")
+    check_shape(results, RewritingResults, where)
+    return cast(RewritingResults, results)
+
+
+def _write_page(
+    directory: Path,
+    title: str,
+    finding: Headline,
+    figures: Sequence[Figure],
+    tables: Sequence[Table],
+    glossary: Mapping[str, str],
+    cards: Sequence[Card] = (),
+    settings: Mapping[str, Any] | None = None,
+    problems: Sequence[ProblemShown] = (),
+) -> None:
+    drawings = [(figure, as_svg(figure)) for figure in figures]
+    shown = _that_fit(problems)
+    page = render_page(
+        "rrb.html",
+        "rrb_script.html",
+        title=title,
+        headline=finding,
+        cards=cards,
+        figures=[(figure, inline_svg(figure, svg)) for figure, svg in drawings],
+        tables=tables,
+        glossary=glossary,
+        settings=settings or {},
+        names=json_block([one_line(problem["problem"]) for problem in shown]),
+        problems=[json_block(problem["forms"]) for problem in shown],
+        problems_given=len(problems),
+    )
+    files = {Path("report.html"): page.encode()}
+    for figure, svg in drawings:
+        path = Path("figures") / figure.name
+        files[path.with_suffix(".svg")] = svg.encode()
+        files[path.with_suffix(".png")] = as_png(figure)
+        files[path.with_suffix(".csv")] = as_csv(figure).encode("utf-8", "replace")
+    with keeping(directory):
+        (directory / "figures").mkdir(parents=True, exist_ok=True)
+        for path, content in files.items():
+            write_atomically(directory / path, content)
+
+
+def _print(finding: Headline, tables: Sequence[Table], directory: Path) -> None:
+    console = Console()
+    console.print(Text(finding.sentence, style="bold"))
+    if finding.detail:
+        console.print(Text(finding.detail))
+    for table in tables:
+        console.print()
+        console.print(as_rich(table))
+    console.print(f"Page: {directory / 'report.html'}", highlight=False, soft_wrap=True)
+
+
+def _that_fit(problems: Sequence[ProblemShown]) -> list[ProblemShown]:
+    """The first problems, their texts shortened, as many as the page can hold."""
+    fitting: list[ProblemShown] = []
+    room = MOST_CHARACTERS
+    for problem in problems:
+        forms: list[FormShown] = [
+            {**form, "question": _shortened(form["question"]), "response": _shortened(form["response"])}
+            for form in problem["forms"]
+        ]
+        room -= sum(len(form["question"]) + len(form["response"]) for form in forms)
+        if room < 0 and fitting:
+            break
+        fitting.append({"problem": problem["problem"], "forms": forms})
+    return fitting
+
+
+def _shortened(text: str) -> str:
+    if len(text) <= LONGEST_TEXT:
+        return text
+    half = LONGEST_TEXT // 2
+    return f"{text[:half]}\n[… {len(text) - LONGEST_TEXT:,} characters …]\n{text[-half:]}"
