@@ -5,11 +5,14 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import tyro
 
 from robust_jax.errors import InputError, RunError
+
+if TYPE_CHECKING:
+    from robust_jax.types import Suite, Variation
 
 # The host's linear algebra is small and many; on a busy machine OpenBLAS threads wait for one another. Read at import.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -30,18 +33,35 @@ class ShowOptions:
     """Print fillings of a suite's templates with their answers and solutions."""
 
     suite: tyro.conf.Positional[str]
-    """Name of a bundled suite, or a file of templates."""
+    """Name of a bundled suite, or a file or folder of templates."""
     template: tyro.conf.Positional[str | None] = None
     """Id of one template; none shows all."""
     fillings: int = 1
     """How many fillings of each."""
     seed: int = 0
     """Which fillings are drawn."""
+    run_python: bool = False
+    """Read Python files too, which runs their authors' code."""
+    grid_values: int = 100
+    """Most values of the grid that stands for a continuous draw of a Python function."""
+    prompt: bool = False
+    """Print what a model receives instead, with its number of tokens."""
+    model: str = "builtin:tiny"
+    """Under --prompt: the model that is asked."""
+    shots: int | None = None
+    """Under --prompt: worked examples before the problem; none takes as many as the model wants, or five."""
+    shots_as: Literal["one", "turns"] = "one"
+    """Under --prompt: examples in one message with the problem, or as turns of a conversation."""
+    system: str | None = None
+    """Under --prompt: a system message to begin with."""
+    chat_template: Literal["auto", "off"] = "auto"
+    """Under --prompt: the model's chat template, if it has one, or plain text."""
 
     def __post_init__(self) -> None:
         from robust_jax.runs import check_least
 
         check_least("fillings", self.fillings, 1)
+        check_least("grid_values", self.grid_values, 1)
 
 
 @dataclass(frozen=True)
@@ -49,16 +69,21 @@ class CheckOptions:
     """Validate every template of a suite and say what is wrong with which."""
 
     suite: tyro.conf.Positional[str]
-    """Name of a bundled suite, or a file of templates."""
+    """Name of a bundled suite, or a file or folder of templates."""
     fillings: int = 200
     """How many fillings of each template are checked."""
     seed: int = 0
     """Which fillings are drawn."""
+    run_python: bool = False
+    """Read Python files too, which runs their authors' code."""
+    grid_values: int = 100
+    """Most values of the grid that stands for a continuous draw of a Python function."""
 
     def __post_init__(self) -> None:
         from robust_jax.runs import check_least
 
         check_least("fillings", self.fillings, 1)
+        check_least("grid_values", self.grid_values, 1)
 
 
 @dataclass(frozen=True)
@@ -104,7 +129,7 @@ def show_templates(options: ShowOptions) -> None:
     from robust_jax.problems import load_suite
     from robust_jax.randomness import rng
 
-    suite = load_suite(options.suite)
+    suite = load_suite(options.suite, run_python=options.run_python, grid_values=options.grid_values)
     templates = [template for template in suite.templates if options.template in (None, template.id)]
     if not templates:
         ids = [template.id for template in suite.templates]
@@ -117,20 +142,35 @@ def show_templates(options: ShowOptions) -> None:
         print(f"# {template.id} ({'' if size.exact else 'at most '}{size.count:,} fillings)")
         for _ in range(options.fillings):
             variation = template.fill(template.random(generator))
-            print(f"\n{variation.text}\n\n{variation.trace}\n")
+            shown = _prompt(suite, variation, options) if options.prompt else f"{variation.text}\n\n{variation.trace}"
+            print(f"\n{shown}\n")
+
+
+def _prompt(suite: "Suite", variation: "Variation", options: ShowOptions) -> str:
+    from robust_jax.evaluation import shown_prompt
+    from robust_jax.models import model_defaults
+    from robust_jax.problems import PromptForm, build_prompt
+
+    wanted = model_defaults(options.model).shots
+    default = min(5, len(suite.examples)) if wanted is None else wanted
+    shots = default if options.shots is None else options.shots
+    form = PromptForm(options.shots_as, options.system, chat=options.chat_template == "auto")
+    return shown_prompt(build_prompt(suite, variation.text, shots=shots, form=form), options.model)
 
 
 def check_templates(options: CheckOptions) -> None:
-    from robust_jax.problems import check_suite, load_suite
+    from robust_jax.problems import base_notes, check_suite, read_problems
 
-    suite = load_suite(options.suite, check=False)
-    faults = check_suite(suite, fillings=options.fillings, seed=options.seed)
-    if len(faults) == 1:
-        raise InputError(f"{suite.name}: {faults[0]}")
+    loaded = read_problems(options.suite, run_python=options.run_python, grid_values=options.grid_values)
+    suite = loaded.suite
+    for note in (*loaded.notes, *base_notes(suite)):
+        print(f"note: {note}")
+    faults = [*loaded.rejected, *check_suite(suite, fillings=options.fillings, seed=options.seed)]
     for fault in faults:
-        print(fault)
+        print(f"fault: {fault}")
     if faults:
-        raise InputError(f"{suite.name}: {len(faults)} faults, listed above; mend them and check again")
+        count = "1 fault" if len(faults) == 1 else f"{len(faults)} faults"
+        raise InputError(f"{suite.name}: {count}, listed above; mend and check again")
     print(f"{suite.name}: {len(suite.templates)} templates, no faults")
 
 

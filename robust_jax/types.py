@@ -68,8 +68,8 @@ class Variation:
     """The slots' values by name, in slot order."""
     text: str
     """The problem as it is put to a model."""
-    answer: Number
-    """The exact right answer."""
+    answer: Number | str
+    """The exact right answer: a number, or LaTeX where it is none."""
     trace: str
     """A worked solution that ends in `#### answer`."""
 

@@ -10,6 +10,7 @@ from robust_jax.evaluation.examiner import (
     Examiner,
     Question,
 )
+from robust_jax.evaluation.shown_prompt import shown_prompt
 from robust_jax.evaluation.templates import TemplateExam, TemplateQuestion
 
 __all__ = [
@@ -23,4 +24,5 @@ __all__ = [
     "Question",
     "TemplateExam",
     "TemplateQuestion",
+    "shown_prompt",
 ]

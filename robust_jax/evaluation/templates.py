@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from robust_jax.problems.grading import ExtractionMode, format_number, grade
-from robust_jax.problems.prompts import build_prompt
+from robust_jax.problems.prompts import PromptForm, build_prompt
 from robust_jax.runs import Key
 from robust_jax.types import Prompt, Response, Sample, Suite, Variation
 
@@ -28,10 +28,11 @@ class TemplateExam:
     suite: Suite
     shots: int
     extract: ExtractionMode = "standard"
+    form: PromptForm = PromptForm()
 
     def prompt(self, question: TemplateQuestion) -> Prompt:
         """The variation behind the suite's worked examples."""
-        return build_prompt(self.suite, question.variation.text, shots=self.shots)
+        return build_prompt(self.suite, question.variation.text, shots=self.shots, form=self.form)
 
     def sample(self, question: TemplateQuestion, response: Response) -> Sample:
         """The reply with the number read from it, graded by the suite's rule."""

@@ -26,7 +26,7 @@ def print_plan(options: LpdsOptions, generations: Mapping[str, int], console: Co
     characters = 0
     for template in suite.templates:
         variation = template.fill(template.random(rng(options.seed, "dry run", template.id)))
-        prompt = build_prompt(suite, variation.text, shots=shots)
+        prompt = build_prompt(suite, variation.text, shots=shots, form=options.prompt_form)
         characters += len(prompt.raw or "") + len(variation.trace)
         console.rule(escape(template.id))
         console.print(prompt.raw, markup=False, highlight=False)

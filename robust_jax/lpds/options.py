@@ -11,7 +11,7 @@ from robust_jax.analysis.auc import NanPolicy
 from robust_jax.analysis.odds_ratio import Estimator
 from robust_jax.difficulty import Implementation, ReferencePolicy, Shrinkage, metric, usable
 from robust_jax.errors import InputError
-from robust_jax.problems import ExtractionMode
+from robust_jax.problems import ExtractionMode, PromptForm, ShotsAs
 from robust_jax.runs import NEUTRAL, SuiteOptions, check_least, plain
 from robust_jax.runs.options import Plain
 from robust_jax.search import BeamConfig
@@ -46,12 +46,26 @@ class LpdsOptions(SuiteOptions):
     auto takes the fastest for JAX's device."""
     extract: ExtractionMode = "standard"
     """How the answer is read from a reply; last-number is the paper's rule."""
+    shots_as: ShotsAs = "one"
+    """How a chat model sees worked examples: in one message with the problem, or as turns of a conversation."""
+    system: str | None = None
+    """System message that every prompt begins with."""
+    chat_template: Literal["auto", "off"] = "auto"
+    """auto: prompts take the form of the model's chat template, if it has one; off: plain text."""
+    run_python: bool = field(default=False, metadata=NEUTRAL)
+    """Read a suite of Python functions, which runs their authors' code."""
+    grid_values: int = 100
+    """Most values of the grid that stands for a continuous draw of a Python function."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("reference_count", "reference_attempts"):
+        for name in ("grid_values", "reference_count", "reference_attempts"):
             check_least(name, getattr(self, name), 1)
         check_ridge(self.ridge)
+
+    @property
+    def prompt_form(self) -> PromptForm:
+        return PromptForm(self.shots_as, self.system, chat=self.chat_template == "auto")
 
 
 def check_ridge(ridge: float) -> None:

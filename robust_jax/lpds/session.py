@@ -34,7 +34,7 @@ class Session:
 
 def chosen_suite(options: LpdsOptions) -> Suite:
     """The suite, cut to the first templates that were asked for."""
-    suite = load_suite(options.suite)
+    suite = load_suite(options.suite, run_python=options.run_python, grid_values=options.grid_values)
     return replace(suite, templates=suite.templates[: options.limit])
 
 
@@ -82,7 +82,7 @@ def open_session(options: LpdsOptions, command: str, metrics: tuple[str, ...]) -
     with open_run(resolved, command, found) as run:
         examiner = Examiner(
             model=model,
-            exam=TemplateExam(suite, shots, options.extract),
+            exam=TemplateExam(suite, shots, options.extract, options.prompt_form),
             run=run,
             sampling=Sampling(max_tokens=max_tokens, temperature=options.temperature, stop=STOP),
             seed=options.seed,

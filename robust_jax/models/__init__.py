@@ -1,7 +1,14 @@
 """Who answers: decoders, checkpoints, generation."""
 
 from robust_jax.models.local import LocalModel
-from robust_jax.models.registry import follow_leader, known_models, load_model, model_defaults, register_mock
+from robust_jax.models.registry import (
+    follow_leader,
+    known_models,
+    load_model,
+    model_defaults,
+    model_tokenizer,
+    register_mock,
+)
 from robust_jax.models.wheels import fetch_wheel
 
 __all__ = [
@@ -11,5 +18,6 @@ __all__ = [
     "known_models",
     "load_model",
     "model_defaults",
+    "model_tokenizer",
     "register_mock",
 ]

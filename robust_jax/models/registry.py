@@ -12,7 +12,8 @@ from robust_jax.models.distributed import is_joined
 from robust_jax.models.following import LeadingModel, follow
 from robust_jax.models.local import LocalModel
 from robust_jax.models.sharding import MeshShape
-from robust_jax.models.sources import SOURCES, open_checkpoint, source_config
+from robust_jax.models.sources import SOURCES, open_checkpoint, source_config, source_tokenizer
+from robust_jax.models.tokenizer import TextTokenizer
 from robust_jax.types import Model, ModelDefaults, ServerSettings
 
 if TYPE_CHECKING:
@@ -114,6 +115,18 @@ def model_defaults(spec: str) -> ModelDefaults:
     if spec.startswith(REMOTE):
         return _remote_model().defaults
     return source_config(spec).defaults
+
+
+def model_tokenizer(spec: str) -> TextTokenizer | None:
+    """The tokenizer of the model of a name, without loading its weights; None for one that does not run here.
+
+    Raises:
+        InputError: there is no such model.
+    """
+    if spec.startswith("mock:"):
+        _mock(spec)
+        return None
+    return None if spec.startswith(REMOTE) else source_tokenizer(spec)
 
 
 def _mock(spec: str) -> Model:

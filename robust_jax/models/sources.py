@@ -82,6 +82,16 @@ def source_config(spec: str) -> DecoderConfig:
     return DecoderConfig.from_hf_config(hf_config(GgufFile(path)), where=str(path))
 
 
+def source_tokenizer(spec: str) -> TextTokenizer:
+    """The tokenizer of a model's name, without its weights.
+
+    Raises:
+        InputError: there is no such model, or it has no tokenizer that can be loaded.
+    """
+    path = _locate(spec)
+    return TextTokenizer(load_tokenizer(path) if path.is_dir() else read_tokenizer(GgufFile(path)))
+
+
 def _locate(spec: str, *, whole: bool = True) -> Path:
     """The directory or GGUF file of a model's name; `whole=False` may download its configuration alone."""
     kind, _, name = spec.partition(":")

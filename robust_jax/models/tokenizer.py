@@ -105,6 +105,11 @@ class TextTokenizer:
         text: str = self._tokenizer.decode(list(ids), skip_special_tokens=True, clean_up_tokenization_spaces=False)
         return text
 
+    def written(self, ids: Sequence[int]) -> str:
+        """The text of tokens, special ones included."""
+        text: str = self._tokenizer.decode(list(ids), skip_special_tokens=False, clean_up_tokenization_spaces=False)
+        return text
+
     def _is_chat(self, prompt: Prompt) -> bool:
         return self.has_chat_template and bool(prompt.messages)
 

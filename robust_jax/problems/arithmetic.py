@@ -135,6 +135,7 @@ FUNCTIONS: Mapping[str, Function] = {
     "round": Function(round_half_up, 1, 2),
     "floor": Function(math.floor, 1, 1),
     "ceil": Function(math.ceil, 1, 1),
+    "trunc": Function(math.trunc, 1, 1),
     "gcd": Function(_gcd, 2, 20),
     **{
         name: Function(_transcendental(name), 1, 1)

@@ -22,7 +22,9 @@ MAX_LENGTH = 1_000
 """Characters of one expression."""
 MAX_DEPTH = 40
 """Levels of nesting of one expression."""
-RESERVED = frozenset({*FUNCTIONS, *TESTS, "pi"})
+WORDS = ("initial", "mixed")
+"""Functions that give a word: the first letter of a word, and a number as a mixed fraction."""
+RESERVED = frozenset({*FUNCTIONS, *TESTS, *WORDS, "pi"})
 """Names that no slot may have."""
 
 Values = Mapping[str, Value]
@@ -151,7 +153,12 @@ class _Compiler:
                 (then, kind), (otherwise, other) = self.visit(body, depth + 1), self.visit(orelse, depth + 1)
                 kind = kind if kind == other else "any"
                 return lambda values: (then if condition(values) else otherwise)(values), kind
-            case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in RESERVED - {"pi"}:
+            case ast.Call(func=ast.Name(id="initial"), args=[argument], keywords=[]):
+                return self.initial(argument, depth), "word"
+            case ast.Call(func=ast.Name(id="mixed"), args=[argument], keywords=[]):
+                unmixed = self.number(argument, depth + 1)
+                return lambda values: _mixed(unmixed(values)), "word"
+            case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in FUNCTIONS or name in TESTS:
                 return self.call(name, arguments, depth), "number" if name in FUNCTIONS else "boolean"
             case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=int(index))) if index in (0, 1):
                 return self.part(name, index), "number" if index else "word"
@@ -195,6 +202,12 @@ class _Compiler:
         self.mention(name)
 
         return lambda values: _part(values[name], name, index)
+
+    def initial(self, node: ast.expr, depth: int) -> _Closure:
+        word, kind = self.visit(node, depth + 1)
+        if kind not in ("word", "any"):
+            raise Undefined(f"'{ast.unparse(node)}' is not a word")
+        return lambda values: _initial(word(values))
 
     def binary(self, node: ast.BinOp, depth: int) -> _Numeric:
         if isinstance(node.op, ast.Pow) and any(
@@ -255,6 +268,21 @@ def _part(value: Value, name: str, index: int) -> Value:
     if not isinstance(value, Pair):
         raise Undefined(f"'{name}' is not a pair")
     return value[index]
+
+
+def _initial(value: Result) -> str:
+    word = value.word if isinstance(value, Pair) else value
+    if not isinstance(word, str):
+        raise Undefined(f"{word} is not a word")
+    return word[:1]
+
+
+def _mixed(number: Number) -> str:
+    """A number as in 3, 1/2 or 3 1/2."""
+    whole, over = divmod(abs(number.numerator), number.denominator)
+    rest = Fraction(over, number.denominator)
+    text = f"{whole} {rest}" if whole and rest else str(whole or rest)
+    return f"-{text}" if number < 0 else text
 
 
 def _are_equal(left: Result, right: Result) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection
+from dataclasses import dataclass
 from typing import Literal
 
 from robust_jax.errors import InputError
@@ -18,8 +19,19 @@ INSTRUCTION = (
 STOP = ("\nQuestion:",)
 """Where a reply to the plain form ends: a model that goes on would invent the next question."""
 
-Style = Literal["message", "turns"]
-"""message: everything in one user message; turns: every example is an exchange of its own."""
+ShotsAs = Literal["one", "turns"]
+"""one: examples and problem stand in one user message; turns: every example is an exchange of its own."""
+
+
+@dataclass(frozen=True)
+class PromptForm:
+    """How worked examples and a problem become a prompt."""
+
+    shots_as: ShotsAs = "one"
+    system: str | None = None
+    """What a system message says; without a chat template it stands before everything else."""
+    chat: bool = True
+    """Whether a model with a chat template gets the prompt in it; plain text otherwise."""
 
 
 _log = logging.getLogger(__name__)
@@ -30,8 +42,7 @@ def build_prompt(
     variation_text: str,
     *,
     shots: int,
-    style: Style = "message",
-    system: str | None = None,
+    form: PromptForm = PromptForm(),
     exclude_question: Collection[str] = (),
 ) -> Prompt:
     """The prompt that puts one problem of a suite to a model.
@@ -44,26 +55,27 @@ def build_prompt(
         suite: where the worked examples come from.
         variation_text: the problem.
         shots: how many examples to show; the first ones of the suite.
-        style: one user message, or an exchange of messages for each example.
-        system: a system message to begin with.
+        form: how they are put.
         exclude_question: problems that may not be shown as examples either.
 
     Raises:
         InputError: the suite has too few examples.
     """
     examples = _examples(suite, variation_text, shots, exclude_question)
-    opening = () if system is None else (Message("system", system),)
     shown = "".join(f"Question: {example.question}\nAnswer: {example.solution}\n\n" for example in examples)
-    raw = f"{shown}Question: {variation_text}\nAnswer:"
-    turns: list[Message] = []
-    if style == "turns":
+    body = f"{shown}Question: {variation_text}\nAnswer:"
+    raw = body if form.system is None else f"{form.system}\n\n{body}"
+    if not form.chat:
+        return Prompt((), problem=variation_text, raw=raw)
+    messages = [] if form.system is None else [Message("system", form.system)]
+    if form.shots_as == "turns":
         for example in examples:
-            turns.append(Message("user", f"{INSTRUCTION}\n\n{example.question}"))
-            turns.append(Message("assistant", example.solution))
-        turns.append(Message("user", f"{INSTRUCTION}\n\n{variation_text}"))
+            messages.append(Message("user", f"{INSTRUCTION}\n\n{example.question}"))
+            messages.append(Message("assistant", example.solution))
+        messages.append(Message("user", f"{INSTRUCTION}\n\n{variation_text}"))
     else:
-        turns.append(Message("user", f"{INSTRUCTION}\n\n{raw}"))
-    return Prompt((*opening, *turns), problem=variation_text, raw=raw)
+        messages.append(Message("user", f"{INSTRUCTION}\n\n{body}"))
+    return Prompt(tuple(messages), problem=variation_text, raw=raw)
 
 
 def _examples(suite: Suite, problem: str, shots: int, excluded: Collection[str]) -> list[Example]:

@@ -1,4 +1,4 @@
-"""Reads a suite from YAML, which is untrusted: plain data only, no aliases, no unknown keys, errors with their line."""
+"""Reads a suite in the template language: no unknown keys, and every fault named by its line or template."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 
-import yaml
-
 from robust_jax.errors import InputError
 from robust_jax.problems.arithmetic import whole
 from robust_jax.problems.domains import Grid, common_kind
 from robust_jax.problems.expressions import RESERVED, parse
+from robust_jax.problems.plain_yaml import one_line, read_yaml
 from robust_jax.problems.template import SymbolicTemplate
 from robust_jax.problems.text import MAX_PLACES, parse_text
 from robust_jax.types import Example, Grading, Number, Pair, Point, Slot, Suite, Value
 
-_MAX_NESTING = 12
 _MAX_WORD = 500
+_MAX_TEXT = 20_000
+"""Characters of a question or a solution."""
 _MAX_SLOTS = 50
-_MAX_MESSAGE = 500
+_MAX_CONSTRAINTS = 100
 _TEMPLATE_KEYS = (
     *("id", "question", "solution", "slots", "constraints", "answer", "base"),
     *("steps", "difficulty", "title"),
@@ -29,32 +29,6 @@ _TEMPLATE_KEYS = (
 _DIFFICULTIES = ("basic", "intermediate", "advanced")
 _NUMBER = re.compile(r"[-+]?\d{1,30}(\.\d{1,30})?(/\d{1,30})?")
 _SLOT_NAME = re.compile(r"[A-Za-z_]\w{0,39}", re.ASCII)
-
-
-class _Loader(yaml.CSafeLoader):
-    """YAML with the scalars of its version 1.2: `no` is a word, 12:30 is not a number, a decimal is exact."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[object, object]:
-        seen: set[object] = set()
-        for key, _ in node.value:
-            if not isinstance(key.value, str) or key.value in seen:
-                raise InputError(f"line {key.start_mark.line + 1}: a key that stands twice or is no word: {key.value}")
-            seen.add(key.value)
-        return super().construct_mapping(node, deep=deep)
-
-    def construct_decimal(self, node: yaml.ScalarNode) -> Number:
-        return whole(Fraction(str(node.value)))
-
-
-_Loader.yaml_implicit_resolvers = {}
-for _tag, _pattern, _first in (
-    ("bool", r"true|false", [*"tf"]),
-    ("int", r"[-+]?(?:0|[1-9]\d{0,29})", [*"-+0123456789"]),
-    ("float", r"[-+]?\d{1,30}\.\d{1,30}", [*"-+0123456789"]),
-    ("null", r"null|~|", ["n", "~", ""]),
-):
-    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(rf"^(?:{_pattern})$"), _first)
-_Loader.add_constructor("tag:yaml.org,2002:float", _Loader.construct_decimal)
 
 
 def read_suite(content: bytes, file: str) -> Suite:
@@ -67,52 +41,11 @@ def read_suite(content: bytes, file: str) -> Suite:
     Raises:
         InputError: the content is not in the template language; names the line or the template.
     """
+    data, lines = read_yaml(content, file)
     try:
-        text = content.decode()
-        _refuse_aliases(text)
-        loader = _Loader(text)
-        root = loader.get_single_node()
-        data = loader.construct_document(root) if root is not None else None
-    except UnicodeDecodeError:
-        raise InputError(f"{file} is not a text file in UTF-8") from None
-    except yaml.MarkedYAMLError as error:
-        line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
-        raise InputError(f"{file}{line}: not valid YAML: {error.problem}") from None
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise InputError(f"{file} is not valid YAML: {_one_line(error)}") from None
+        return _read_suite(data, lines)
     except InputError as error:
-        raise InputError(f"{file}, {_one_line(error)}") from None
-    try:
-        return _read_suite(data, _template_lines(root))
-    except InputError as error:
-        raise InputError(f"{file}: {_one_line(error)}") from None
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())[:_MAX_MESSAGE]
-
-
-def _refuse_aliases(text: str) -> None:
-    """Aliases and deep nesting let a short file stand for a huge one; the language needs neither."""
-    depth = 0
-    for event in yaml.parse(text, Loader=_Loader):
-        if isinstance(event, yaml.AliasEvent):
-            raise InputError(f"line {_line(event)}: aliases (*{event.anchor}) are not allowed")
-        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        if depth > _MAX_NESTING:
-            raise InputError(f"line {_line(event)}: nested more than {_MAX_NESTING} levels deep")
-
-
-def _line(event: yaml.Event) -> int:
-    return event.start_mark.line + 1 if event.start_mark else 0
-
-
-def _template_lines(root: yaml.Node | None) -> list[int]:
-    """The line at which each template begins."""
-    for key, value in root.value if isinstance(root, yaml.MappingNode) else ():
-        if key.value == "templates" and isinstance(value, yaml.SequenceNode):
-            return [node.start_mark.line + 1 for node in value.value]
-    return []
+        raise InputError(f"{file}: {one_line(error)}") from None
 
 
 # --------------------------------------------------------------------------------------------------
@@ -179,10 +112,10 @@ def _read_template(data: object, lists: Mapping[str, tuple[Value, ...]]) -> Symb
     for name in names:
         if names.count(name) > 1:
             raise InputError(f"{where}: slot '{name}' stands twice")
-    constraints = tuple(
-        parse(str(source), names, where=f"{where}, constraint", wanted="boolean")
-        for source in _sequence(entry.get("constraints", []), f"{where}, constraints")
-    )
+    sources = _sequence(entry.get("constraints", []), f"{where}, constraints")
+    if len(sources) > _MAX_CONSTRAINTS:
+        raise InputError(f"{where} has more than {_MAX_CONSTRAINTS} constraints")
+    constraints = tuple(parse(str(s), names, where=f"{where}, constraint", wanted="boolean") for s in sources)
     for constraint in constraints:
         if not constraint.names:
             raise InputError(f"{where}: the constraint '{constraint.source}' mentions no slot")
@@ -191,7 +124,7 @@ def _read_template(data: object, lists: Mapping[str, tuple[Value, ...]]) -> Symb
         raise InputError(f"{where}: steps has to be a positive whole number")
     if "difficulty" in entry and difficulty not in _DIFFICULTIES:
         raise InputError(f"{where}: difficulty has to be one of {', '.join(_DIFFICULTIES)}")
-    question, solution = (_word(entry.get(key), f"{where}, {key}").strip() for key in ("question", "solution"))
+    question, solution = (_text(entry.get(key), f"{where}, {key}") for key in ("question", "solution"))
     return SymbolicTemplate(
         id=identity,
         slots=tuple(slots),
@@ -309,6 +242,13 @@ def _word(data: object, where: str, least: int = 1) -> str:
     if not isinstance(data, str) or len(data.strip()) < least:
         raise InputError(f"{where} has to be text" + ("" if data is None else f", not {data}: write it in quotes"))
     return data
+
+
+def _text(data: object, where: str) -> str:
+    text = _word(data, where).strip()
+    if len(text) > _MAX_TEXT:
+        raise InputError(f"{where} is longer than {_MAX_TEXT:,} characters")
+    return text
 
 
 def _number(data: object, where: str) -> Number:

@@ -1,26 +1,32 @@
-"""Suites of templates: finding them, reading them from YAML, and checking every template before it is used."""
+"""Suites by name or path: bundled ones, YAML of one's own, GSM-Symbolic files, Python functions, JSONL."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+import logging
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from importlib import resources
 from pathlib import Path
 
 from robust_jax.errors import InputError
+from robust_jax.problems.checking import check_examples, check_template
+from robust_jax.problems.gsm_symbolic import read_gsm_symbolic_files
+from robust_jax.problems.jsonl import read_jsonl
+from robust_jax.problems.loaded import Loaded
+from robust_jax.problems.python_functions import GRID_VALUES, read_python_functions
 from robust_jax.problems.reader import read_suite
-from robust_jax.problems.template import SymbolicTemplate
-from robust_jax.problems.trace import check_trace
-from robust_jax.randomness import rng
-from robust_jax.types import Grading, Point, Suite, Template
+from robust_jax.types import Suite
 
 MAX_BYTES = 10_000_000
-"""Size of a suite file."""
+"""Size of a file, or of all files of a folder."""
+MAX_FILES = 5_000
 _FILLINGS_AT_LOAD = 5
-_ENOUGH = 30
-"""Valid fillings below which a template is too small to say anything about a model."""
+_EXAMPLES = "grade_school"
+"""The suite whose worked examples stand before problems of GSM-Symbolic, which has none of its own."""
+
+_log = logging.getLogger(__name__)
 
 
 def list_suites() -> tuple[str, ...]:
@@ -28,93 +34,105 @@ def list_suites() -> tuple[str, ...]:
     return tuple(sorted(_bundled()))
 
 
-def load_suite(spec: str, *, check: bool = True) -> Suite:
-    """The suite that a bundled name or a path to a YAML file stands for.
+def load_suite(spec: str, *, check: bool = True, run_python: bool = False, grid_values: int = GRID_VALUES) -> Suite:
+    """The suite that a bundled name or a path stands for.
 
-    Every template is tried on its base problem and a few random fillings, so that a wrong solution is never used;
-    without `check` a faulty suite is given out too, for all its faults to be found.
+    A path is a YAML file in the template language, a GSM-Symbolic file or folder (JSON), a file or folder of Python
+    functions, or a JSONL file of problems without slots. What of a folder is no template is left out with a warning in
+    the log.
+
+    Args:
+        spec: the name or path.
+        check: try every template on its base problem and a few random fillings, so that a wrong solution is never
+            used. Without it a faulty suite is given out too, for all its faults to be found.
+        run_python: whether Python files may be run, with all that their authors wrote in them.
+        grid_values: most values of the grid that stands for a continuous draw of a Python function.
 
     Raises:
-        InputError: there is no such suite, the file is not in the language, or a template is faulty.
+        InputError: there is no such suite, it cannot be read, or a template is faulty.
     """
-    path = _bundled().get(spec) or Path(spec)
-    if path.suffix.lower() not in (".yaml", ".yml"):
-        nearest = difflib.get_close_matches(spec, list_suites(), n=1, cutoff=0)
-        hint = f"did you mean '{nearest[0]}'?" if nearest else "give the path of a .yaml file"
-        raise InputError(f"there is no suite '{spec}': {hint}")
-    try:
-        with path.open("rb") as file:
-            content = file.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise InputError(f"cannot read the suite {path}: {error.strerror}") from None
-    if len(content) > MAX_BYTES:
-        raise InputError(f"the suite {path} is larger than {MAX_BYTES // 10**6} MB: split it")
-    suite = replace(read_suite(content, path.name), digest=sha256(content).hexdigest()[:16])
-    faults = _check_examples(suite) if check else []
+    loaded = read_problems(spec, run_python=run_python, grid_values=grid_values)
+    for reason in loaded.rejected:
+        _log.warning("left out: %s", reason)
+    suite = loaded.suite
+    faults = check_examples(suite) if check else []
     for template in suite.templates if check else ():
         faults = faults or check_template(template, suite.grading, fillings=_FILLINGS_AT_LOAD)
     if faults:
-        raise InputError(f"{path.name}: {faults[0]}")
+        raise InputError(f"{Path(spec).name}: {faults[0]}")
     return suite
 
 
-def check_suite(suite: Suite, fillings: int = 200, seed: int = 0) -> list[str]:
-    """Every fault found in a suite, one line each, on the bases and `fillings` random fillings of every template."""
-    faults = _check_examples(suite)
-    for template in suite.templates:
-        faults += check_template(template, suite.grading, fillings=fillings, seed=seed)
-        if isinstance(template, SymbolicTemplate):
-            faults += _check_slots(template)
-    return faults
+def read_problems(spec: str, *, run_python: bool = False, grid_values: int = GRID_VALUES) -> Loaded:
+    """The suite of a name or path without any check of its templates, with what its files could not give.
+
+    The arguments are those of `load_suite`.
+
+    Raises:
+        InputError: there is no such suite, or nothing of it can be read.
+    """
+    path = _bundled().get(spec) or Path(spec)
+    kind, files = _files(path, spec)
+    if kind == ".py" and not run_python:
+        raise InputError(
+            f"{path} holds Python functions: reading them runs their authors' code; say --run-python if it may"
+        )
+    contents = _read(files, path)
+    digest = sha256()
+    for file, content in contents.items():
+        digest.update(content if len(contents) == 1 else f"{file.name} {len(content)}\n".encode() + content)
+    first = next(iter(contents.values()))
+    match kind:
+        case ".yaml":
+            loaded = Loaded(read_suite(first, path.name))
+        case ".jsonl":
+            loaded = Loaded(read_jsonl(first, path.name))
+        case ".json":
+            loaded = read_gsm_symbolic_files({file.name: content for file, content in contents.items()}, path.stem)
+            loaded = replace(loaded, suite=replace(loaded.suite, examples=load_suite(_EXAMPLES, check=False).examples))
+        case _:
+            loaded = read_python_functions(path if path.is_dir() else path.parent, files, grid_values)
+    if not loaded.suite.templates:
+        reasons = loaded.rejected or ("there is no template function",)
+        more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
+        raise InputError(f"{path.name} holds no usable template: {reasons[0]}{more}")
+    return replace(loaded, suite=replace(loaded.suite, digest=digest.hexdigest()[:16]))
 
 
-def check_template(template: Template, grading: Grading, *, fillings: int, seed: int = 0) -> list[str]:
-    """The faults of one template on its base and random fillings: each line of the solution is named once."""
-    generator = rng(seed, "check", template.id)
-    points = [] if template.base is None else [template.base]
-    faults: dict[str, str] = {}
-    try:
-        points += [template.random(generator) for _ in range(fillings)]
-    except InputError as error:
-        faults["unsatisfiable"] = str(error)
-    for point in points:
-        for fault in _faults_at(template, grading, point):
-            # What precedes the colon says where: `line 2`, or `template apples, answer`.
-            faults.setdefault(fault.partition(":")[0], f"template {template.id} at {template.key(point)}: {fault}")
-    return list(faults.values())
+def _files(path: Path, spec: str) -> tuple[str, Sequence[Path]]:
+    """The kind of a path's problems, as the ending of its files, and the files."""
+    if path.is_dir():
+        for kind, pattern in ((".json", "*.json"), (".py", "**/*.py")):
+            files = sorted(file for file in path.glob(pattern) if not _is_hidden(file.relative_to(path)))
+            if len(files) > MAX_FILES:
+                raise InputError(f"{path} holds more than {MAX_FILES} files: give a folder with fewer")
+            if files:
+                return kind, files
+        raise InputError(f"{path} holds neither GSM-Symbolic files (.json) nor Python functions (.py)")
+    kind = {".yml": ".yaml"}.get(path.suffix.lower(), path.suffix.lower())
+    if kind not in (".yaml", ".json", ".jsonl", ".py"):
+        nearest = difflib.get_close_matches(spec, list_suites(), n=1, cutoff=0)
+        hint = f"did you mean '{nearest[0]}'?" if nearest else "give the path of a .yaml file"
+        raise InputError(f"there is no suite '{spec}': {hint}")
+    return kind, [path]
 
 
-def _check_examples(suite: Suite) -> list[str]:
-    return [
-        f"example {number}: {fault}"
-        for number, example in enumerate(suite.examples, 1)
-        for fault in check_trace(example.solution, None, suite.grading)
-    ]
+def _is_hidden(path: Path) -> bool:
+    return any(part.startswith((".", "__pycache__")) or part == "site-packages" for part in path.parts)
 
 
-def _faults_at(template: Template, grading: Grading, point: Point) -> list[str]:
-    try:
-        variation = template.fill(point)
-    except InputError as error:
-        return [str(error)]
-    return check_trace(variation.trace, variation.answer, grading)
-
-
-def _check_slots(template: SymbolicTemplate) -> list[str]:
-    """Slots that the reader of the problem learns nothing about, and a template with too few fillings."""
-    told = template.question.names.union(*(constraint.names for constraint in template.constraints))
-    faults = [
-        f"template {template.id}: slot '{slot.name}' occurs neither in the question nor in a constraint"
-        for slot in template.slots
-        if slot.name not in told
-    ]
-    try:
-        size = template.size
-    except InputError:  # No filling at all is already a fault of the template.
-        return faults
-    if 0 < size.count < _ENOUGH:
-        faults.append(f"template {template.id}: only {size.count} valid fillings, fewer than {_ENOUGH}")
-    return faults
+def _read(files: Sequence[Path], path: Path) -> dict[Path, bytes]:
+    contents, left = {}, MAX_BYTES
+    for place in files:
+        try:
+            with place.open("rb") as file:
+                contents[place] = file.read(left + 1)
+        except OSError as error:
+            raise InputError(f"cannot read the suite {place}: {error.strerror}") from None
+        left -= len(contents[place])
+        if left < 0:
+            raise InputError(f"the suite {path} is larger than {MAX_BYTES // 10**6} MB: split it")
+    return contents
 
 
 def _bundled() -> Mapping[str, Path]:

@@ -13,8 +13,8 @@ from robust_jax.errors import InputError
 from robust_jax.problems.domains import Grid, common_kind
 from robust_jax.problems.expressions import Expression
 from robust_jax.problems.fillings import Component
-from robust_jax.problems.text import Text, exact
-from robust_jax.types import Pair, Point, Size, Slot, Value, Variation
+from robust_jax.problems.text import Text, key_of
+from robust_jax.types import Point, Size, Slot, Value, Variation
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,8 @@ class SymbolicTemplate:
     """Steps of the solution, as its author counts them."""
     difficulty: str = ""
     """basic, intermediate or advanced, as its author judges it."""
+    checks_equations: bool = True
+    """Whether every equation of the solution has to be plain arithmetic that holds, and not its last number alone."""
 
     @cached_property
     def size(self) -> Size:
@@ -82,7 +84,7 @@ class SymbolicTemplate:
 
     def key(self, point: Point) -> str:
         """The key of the variation at `point`, such as `Ava|12|5`; a backslash marks a bar within a word."""
-        return "|".join([str(value) if value.__class__ is int else _key_part(value) for value in point])
+        return key_of(point)
 
     def text(self, point: Point) -> str:
         """The problem text at `point`, without solving it."""
@@ -171,11 +173,3 @@ def restricted(template: SymbolicTemplate, domains: Mapping[str, Sequence[Value]
     frozen = {name: domain if isinstance(domain, Grid) else tuple(domain) for name, domain in domains.items()}
     slots = tuple(replace(slot, domain=frozen.get(slot.name, slot.domain)) for slot in template.slots)
     return replace(template, slots=slots)
-
-
-def _key_part(value: Value) -> str:
-    if isinstance(value, Pair):
-        value = value.word
-    if isinstance(value, str):
-        return value.replace("\\", "\\\\").replace("|", "\\|") if "|" in value or "\\" in value else value
-    return exact(value)

@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache
 from robust_jax.errors import InputError
 from robust_jax.problems.arithmetic import round_half_up
 from robust_jax.problems.expressions import Expression, Values, parse
-from robust_jax.types import Number, Pair, Slot
+from robust_jax.types import Number, Pair, Point, Slot, Value
 
 MAX_PLACES = 20
 EXACT_PLACES = 6
@@ -31,6 +31,10 @@ class Hole:
     """Whether thousands are separated by commas."""
     least_places: int = 0
     """Decimals that a bare slot is printed with at least."""
+    as_fraction: bool = False
+    """Whether a number that has no short decimal is printed as a fraction such as 1/3."""
+    capital: bool = False
+    """Whether the first letter is written large, as where a sentence begins."""
 
     def render(self, values: Values) -> str:
         """The hole's text at these values.
@@ -45,12 +49,14 @@ class Hole:
         if isinstance(value, Pair):
             value = value.number if has_format else value.word
         if isinstance(value, str) and not has_format:
-            return value
+            return value[:1].upper() + value[1:] if self.capital else value
         if isinstance(value, (str, bool)):
             raise self._error(f"{value} cannot be printed with that format")
         places = self.rounded_to
         if places is None:
             places = exact_places(value, max(EXACT_PLACES, self.least_places))
+            if places is None and self.as_fraction:
+                return str(value)
             if places is None:
                 raise self._error(f"{value} has no short exact decimal: add a format such as :.2f")
             places = max(places, self.least_places)
@@ -135,3 +141,16 @@ def exact(number: Number) -> str:
     """An exact and readable spelling of a number: a decimal if it is short, else a fraction such as 1/3."""
     places = exact_places(number)
     return str(number) if places is None else decimal(number, places)
+
+
+def key_of(point: Point) -> str:
+    """The key of a filling, such as `Ava|12|5`; a backslash marks a bar within a word."""
+    return "|".join([str(value) if value.__class__ is int else _key_part(value) for value in point])
+
+
+def _key_part(value: Value) -> str:
+    if isinstance(value, Pair):
+        value = value.word
+    if isinstance(value, str):
+        return value.replace("\\", "\\\\").replace("|", "\\|") if "|" in value or "\\" in value else value
+    return exact(value)

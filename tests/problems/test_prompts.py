@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from robust_jax.errors import InputError
-from robust_jax.problems.prompts import INSTRUCTION, STOP, build_prompt
+from robust_jax.problems.prompts import INSTRUCTION, STOP, PromptForm, ShotsAs, build_prompt
 from robust_jax.types import Example, Suite
 
 SUITE = Suite(
@@ -38,7 +38,7 @@ def test_a_run_on_is_cut_where_the_next_question_begins() -> None:
 
 
 def test_one_message() -> None:
-    [system, user] = build_prompt(SUITE, "How many?", shots=1, system="Be brief.").messages
+    [system, user] = build_prompt(SUITE, "How many?", shots=1, form=PromptForm(system="Be brief.")).messages
     assert (system.role, system.content) == ("system", "Be brief.")
     assert user.role == "user"
     assert user.content.startswith(INSTRUCTION)
@@ -47,18 +47,26 @@ def test_one_message() -> None:
 
 
 def test_turns() -> None:
-    messages = build_prompt(SUITE, "How many?", shots=2, style="turns").messages
+    messages = build_prompt(SUITE, "How many?", shots=2, form=PromptForm("turns")).messages
     assert [message.role for message in messages] == ["user", "assistant"] * 2 + ["user"]
     assert messages[1].content == SUITE.examples[0].solution
     assert messages[-1].content.endswith("How many?")
 
 
-@pytest.mark.parametrize("style", ["message", "turns"])
+def test_plain_text_has_no_messages_and_begins_with_the_system_text() -> None:
+    prompt = build_prompt(SUITE, "How many?", shots=1, form=PromptForm(system="Be brief.", chat=False))
+    assert prompt.messages == ()
+    assert prompt.raw is not None
+    assert prompt.raw.startswith("Be brief.\n\nQuestion: What is 0 + 1?")
+    assert prompt.raw.endswith("Question: How many?\nAnswer:")
+
+
+@pytest.mark.parametrize("style", ["one", "turns"])
 @pytest.mark.parametrize("shots", [0, 3])
-def test_the_prefix_is_the_same_for_all_problems(style: str, shots: int) -> None:
+def test_the_prefix_is_the_same_for_all_problems(style: ShotsAs, shots: int) -> None:
     prefixes = set()
     for problem in ("How many?", "What is 5 + 1?", "{}"):
-        prompt = build_prompt(SUITE, problem, shots=shots, style=style, system="S")  # type: ignore[arg-type]
+        prompt = build_prompt(SUITE, problem, shots=shots, form=PromptForm(style, "S"))
         whole = "\x1f".join(message.content for message in prompt.messages)
         assert prompt.raw is not None and whole.count(problem) == prompt.raw.count(problem) == 1
         prefixes.add((whole.split(problem)[0], prompt.raw.split(problem)[0]))

@@ -1,0 +1,5 @@
+"""Helpers of the motion functions."""
+
+
+def speed(distance, time):
+    return distance / time
