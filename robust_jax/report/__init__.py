@@ -4,10 +4,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rich.console import Console
-from rich.text import Text
 
 from robust_jax.report.checking import checked_examples, checked_results
-from robust_jax.report.drawing import as_csv, as_png, as_svg
+from robust_jax.report.drawing import as_svg
 from robust_jax.report.figures import figures
 from robust_jax.report.inputs import (
     Attempt,
@@ -18,9 +17,9 @@ from robust_jax.report.inputs import (
     VariationExample,
 )
 from robust_jax.report.page import render
+from robust_jax.report.publishing import print_finding, write_report_files
 from robust_jax.report.tables import as_markdown, as_rich, as_text, metrics_table, tables, templates_table
 from robust_jax.report.wording import headline
-from robust_jax.runs.writing import keeping, write_atomically
 
 __all__ = [
     "Attempt",
@@ -59,20 +58,8 @@ def write_report(directory: Path, results: Mapping[str, object], browser: Sequen
     """
     known, examples = checked_results(results), checked_examples(browser)
     drawings = [(figure, as_svg(figure)) for figure in figures(known)]
-    written = "\n".join(map(as_markdown, [*tables(known), templates_table(known)]))
-    files = {
-        Path("report.html"): render(known, examples, drawings).encode(),
-        Path("tables.md"): written.encode("utf-8", "replace"),
-    }
-    for figure, svg in drawings:
-        path = Path("figures") / figure.name
-        files[path.with_suffix(".svg")] = svg.encode()
-        files[path.with_suffix(".png")] = as_png(figure)
-        files[path.with_suffix(".csv")] = as_csv(figure).encode("utf-8", "replace")
-    with keeping(directory):
-        (directory / "figures").mkdir(parents=True, exist_ok=True)
-        for path, content in files.items():
-            write_atomically(directory / path, content)
+    page = render(known, examples, drawings)
+    write_report_files(directory, page, drawings, [*tables(known), templates_table(known)])
 
 
 def print_summary(results: Mapping[str, object], console: Console) -> None:
@@ -82,13 +69,7 @@ def print_summary(results: Mapping[str, object], console: Console) -> None:
         InputError: `results` has not the shape that `robust_jax.report.inputs` describes.
     """
     known = checked_results(results)
-    finding = headline(known)
-    console.print(Text(finding.sentence, style="bold"))
-    if finding.detail:
-        console.print(Text(finding.detail))
-    for table in tables(known):
-        console.print()
-        console.print(as_rich(table))
+    print_finding(headline(known), tables(known), console)
     noted = sum(bool(row["note"]) for row in known["templates"])
     if noted:
         console.print(

@@ -1,18 +1,10 @@
 """The page of a run: one HTML file that opens offline and needs nothing else."""
 
-import base64
-import hashlib
-import json
-import re
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
-
-from robust_jax.report import drawing
 from robust_jax.report.differences import differences
 from robust_jax.report.drawing import Figure
+from robust_jax.report.html import inline_svg, json_block, render_page
 from robust_jax.report.inputs import Attempt, Interval, Results, TemplateExamples, finite
 from robust_jax.report.tables import tables, templates_table
 from robust_jax.report.wording import (
@@ -62,15 +54,6 @@ class Card(NamedTuple):
 
 def render(results: Results, examples: list[TemplateExamples], drawings: list[tuple[Figure, str]]) -> str:
     """The page as text. `drawings` are the run's figures with their SVG."""
-    folder = Path(__file__).parent
-    environment = Environment(
-        loader=FileSystemLoader(folder),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    script = (folder / "script.html").read_text(encoding="utf-8").split("<script>")[1].split("</script>")[0]
     limit = max(1, min(SHOWN_OF_ONE, SHOWN_OF_ALL // max(1, len(examples))))
     table = templates_table(results)
     page_data = {
@@ -80,19 +63,18 @@ def render(results: Results, examples: list[TemplateExamples], drawings: list[tu
         "rows": table.rows,
         "examples": [one_line(shown["template"]) for shown in examples],
     }
-    page = environment.get_template("page.html").render(
+    return render_page(
+        "page.html",
+        "script.html",
         results=results,
         headline=headline(results),
         cards=cards(results),
-        figures=[(figure, _inline(figure, svg)) for figure, svg in drawings],
+        figures=[(figure, inline_svg(figure, svg)) for figure, svg in drawings],
         tables=tables(results),
         glossary={**(_SEARCH_GLOSSARY if results["kind"] == "lpds search" else {}), **_GLOSSARY},
-        page_data=_json(page_data),
-        examples=[_json(_block(shown, limit)) for shown in examples],
-        script=Markup(script),
-        script_hash="sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        page_data=json_block(page_data),
+        examples=[json_block(_block(shown, limit)) for shown in examples],
     )
-    return re.sub("[\ud800-\udfff]", "\ufffd", page)  # half a character, which a reply may hold, has no UTF-8
 
 
 def cards(results: Results) -> list[Card]:
@@ -167,32 +149,3 @@ def _content(attempt: Attempt) -> tuple[str, str]:
 
 def _attempt(attempt: Attempt) -> dict[str, str]:
     return {"question": attempt["question"], "response": attempt["response"]}
-
-
-def _json(value: object) -> Markup:
-    """JSON that cannot leave its script element: no `<` is left in it."""
-    return Markup(json.dumps(value, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c"))
-
-
-# --------------------------------------------------------------------------------------------------
-
-_VARIABLES = {
-    drawing.INK: "var(--ink)",
-    drawing.MUTED: "var(--muted)",
-    drawing.RULE: "var(--rule)",
-    drawing.PAPER: "var(--paper)",
-    drawing.BASE: "var(--base)",
-    drawing.RANDOM: "var(--random)",
-    drawing.BEAM: "var(--beam)",
-    drawing.METRIC: "var(--metric)",
-}
-
-
-def _inline(figure: Figure, svg: str) -> Markup:
-    """The figure as an element of the page, in the page's colours, without the ids that figures share."""
-    opening, content = svg[svg.index("<svg") :].split(">", 1)
-    view = re.search(r'viewBox="[^"]*"', opening)
-    content = re.sub(r'<g id="[^"]*"', "<g", content)
-    for colour, variable in _VARIABLES.items():
-        content = re.sub(f"(fill|stroke): {colour}", rf"\1: {variable}", content)
-    return Markup(f'<svg role="img" aria-label="{Markup.escape(figure.title)}" {view[0] if view else ""}>{content}')
