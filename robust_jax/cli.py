@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
 import tyro
@@ -179,16 +180,14 @@ def report(options: Any) -> None:
 
     commands = [str(read_config(directory)["fingerprint"].get("command")) for directory in options.runs]
     protocols = {command.partition(" ")[0] for command in commands}
-    if protocols == {"rrb"} and not options.changes:
-        from robust_jax.rrb.commands import report as report_rrb
-
-        report_rrb(options.runs, options.out)
-    elif "rrb" in protocols:
-        raise InputError("runs of rrb are reported by themselves, and with no option but --out")
-    else:
+    if not protocols & {"rrb", "systematicity"}:
         from robust_jax.lpds.commands import report
 
         report(options)
+    elif len(protocols) == 1 and not options.changes:
+        import_module(f"robust_jax.{protocols.pop()}.commands").report(options.runs, options.out)
+    else:
+        raise InputError("runs of rrb or systematicity are reported by themselves, and with no option but --out")
 
 
 def report_options() -> type:
@@ -273,6 +272,30 @@ def dilution_options() -> type:
     return DilutionOptions
 
 
+def systematicity_run(options: object) -> None:
+    from robust_jax.systematicity.commands import run
+
+    run(options)  # type: ignore[arg-type]
+
+
+def systematicity_generate(options: object) -> None:
+    from robust_jax.systematicity.commands import generate
+
+    generate(options)  # type: ignore[arg-type]
+
+
+def systematicity_options() -> type:
+    from robust_jax.systematicity.options import SystematicityOptions
+
+    return SystematicityOptions
+
+
+def generate_options() -> type:
+    from robust_jax.systematicity.options import GenerateOptions
+
+    return GenerateOptions
+
+
 def transform(options: object) -> None:
     from robust_jax.rrb.transform import transform
 
@@ -302,6 +325,15 @@ COMMANDS = (
     Command(("templates", "check"), "validate every template of a suite", lambda: CheckOptions, check_templates),
     Command(("lpds", "measure"), "see which metric predicts failure (LPDS, Section 3)", measure_options, measure),
     Command(("lpds", "search"), "find the variations that break a model (LPDS, Section 4)", search_options, search),
+    Command(
+        ("systematicity", "run"),
+        "see whether a model solves every variation of a task (Schug and Lake)",
+        systematicity_options,
+        systematicity_run,
+    ),
+    Command(
+        ("systematicity", "generate"), "only write the tasks and prompts", generate_options, systematicity_generate
+    ),
     Command(("rrb", "run"), "ask problems as they are and rewritten (RRB)", rewriting_options, rewrite),
     Command(("rrb", "dilute"), "ask several problems in one context (RRB)", dilution_options, dilute),
     Command(("rrb", "transform"), "write rewritten problems, without a model", transform_options, transform),
@@ -379,7 +411,7 @@ def _nearest(word: str, known: Sequence[str]) -> str:
 
 
 def _overview() -> str:
-    rows = [f"  {' '.join(command.words):<18}{command.summary}" for command in COMMANDS]
+    rows = [f"  {' '.join(command.words):<24}{command.summary}" for command in COMMANDS]
     return "\n".join(
         ["usage: robust-jax COMMAND [OPTIONS]", "", *rows, "", "robust-jax COMMAND --help lists its options."]
     )

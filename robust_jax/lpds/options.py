@@ -119,7 +119,7 @@ class ReportOptions:
     levenshtein: Implementation = "auto"
     """What computes Levenshtein distances; see lpds measure."""
     out: Path | None = None
-    """For several runs of rrb: directory of a page that shows them side by side."""
+    """For several runs of rrb or systematicity: directory of a page that shows them side by side."""
 
     def __post_init__(self) -> None:
         if not self.runs:

@@ -17,7 +17,11 @@ class Price(NamedTuple):
 
     def of(self, response: Response) -> float:
         """Dollars that a reply cost."""
-        return (response.prompt_tokens * self.input + response.num_tokens * self.output) / 1e6
+        return self.of_tokens(response.prompt_tokens, response.num_tokens)
+
+    def of_tokens(self, prompt: int, completion: int) -> float:
+        """Dollars for so many tokens read and written."""
+        return (prompt * self.input + completion * self.output) / 1e6
 
 
 def read_price(path: Path, model: str) -> Price:

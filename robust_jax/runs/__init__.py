@@ -1,6 +1,6 @@
 """What is kept of a run, the options it is made with, and how far it has come."""
 
-from robust_jax.runs.command_line import parse
+from robust_jax.runs.command_line import convert, parse
 from robust_jax.runs.directory import CONFIG_FILE, FEATURES_FOLDER, RESULTS_FILE, RunDirectory, open_run, read_config
 from robust_jax.runs.features import FeatureStore
 from robust_jax.runs.finished import FinishedRun, check_finished, intact, read_finished_file, write_finished
@@ -28,6 +28,7 @@ __all__ = [
     "SuiteOptions",
     "check_finished",
     "check_least",
+    "convert",
     "counts_by_status",
     "fingerprint",
     "flag",

@@ -116,7 +116,7 @@ def _constructor(name: str, hint: object, metavar: str) -> PrimitiveConstructorS
     return PrimitiveConstructorSpec(
         nargs="*" if many else 1,
         metavar=metavar,
-        instance_from_str=lambda words: _convert(name, hint, words),
+        instance_from_str=lambda words: convert(name, hint, words),
         is_instance=lambda value: True,
         str_from_instance=lambda value: [str(part) for part in value] if many else [_shown(value)],
     )
@@ -139,7 +139,7 @@ def _metavar(hint: object) -> str:
 # From words to values
 
 
-def _convert(name: str, hint: object, words: Sequence[str]) -> object:
+def convert(name: str, hint: object, words: Sequence[str]) -> object:
     """The value that words stand for under a type; `name` is what a refusal calls it."""
     if get_origin(hint) is tuple:
         return tuple(_convert_word(name, get_args(hint)[0], word) for word in words)
@@ -202,7 +202,7 @@ def _read_file(path: Path, hints: Mapping[str, object]) -> dict[str, object]:
         words = value if isinstance(value, list) else [value]
         if not all(isinstance(word, str) for word in words):
             raise InputError(f"--config {path}: {key} takes plain values, not nested ones")
-        values[name] = _convert(f"--config {path}: {key}", hints[name], words)
+        values[name] = convert(f"--config {path}: {key}", hints[name], words)
     return values
 
 

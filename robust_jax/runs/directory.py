@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Any
 
 import numpy as np
@@ -105,13 +105,16 @@ class RunDirectory:
         self.close()
 
 
-def open_run(options: RunOptions, command: str, found: Mapping[str, Any]) -> RunDirectory:
+def open_run(
+    options: RunOptions, command: str, found: Mapping[str, Any], noted: Mapping[str, Any] = MappingProxyType({})
+) -> RunDirectory:
     """The run directory of a command whose options are resolved, made or resumed.
 
     Args:
         options: with everything chosen that had been left to the model or the protocol.
         command: its words, such as `lpds search`.
         found: what shapes the results besides, such as the digests of model and problems, by name.
+        noted: what is recorded besides and shapes nothing.
 
     Raises:
         InputError: no directory is named, or see `RunDirectory`.
@@ -122,7 +125,7 @@ def open_run(options: RunOptions, command: str, found: Mapping[str, Any]) -> Run
     # The directory must be free to move, so it does not know its place.
     record = {f.name: getattr(options, f.name) for f in fields(options) if f.name != "out"}
     settings = {"command": command, **fingerprint(options), **found}
-    return RunDirectory(options.out, settings, {"command": command, **record})
+    return RunDirectory(options.out, settings, {"command": command, **record, **noted})
 
 
 def read_config(path: Path) -> dict[str, Any]:

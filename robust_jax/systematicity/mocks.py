@@ -15,7 +15,7 @@ from robust_jax.systematicity.families import FAMILIES, SOLVERS
 from robust_jax.systematicity.prompts import read_prompt
 from robust_jax.systematicity.replies import answers_text
 from robust_jax.systematicity.task import Example, Family, Solver
-from robust_jax.types import Capabilities, FeatureRequest, ModelDefaults, Prompt, Response, Sampling
+from robust_jax.types import Capabilities, FeatureRequest, Message, ModelDefaults, Prompt, Response, Sampling
 
 Learner = Callable[[Family[Any, Any], Sequence[Example[Any, Any]], Sequence[Any]], Sequence[Any] | None]
 
@@ -60,15 +60,16 @@ class LearnerModel:
         features: FeatureRequest = FeatureRequest(),
         on_reply: Callable[[int], None] | None = None,
     ) -> list[Response]:
-        replies = []
+        known: dict[tuple[Message, ...], Response] = {}
         for index, prompt in enumerate(prompts):
-            replies.append(self._reply(prompt))
+            if prompt.messages not in known:
+                known[prompt.messages] = self.reply(*(message.content for message in prompt.messages))
             if on_reply:
                 on_reply(index)
-        return replies
+        return [known[prompt.messages] for prompt in prompts]
 
-    def _reply(self, prompt: Prompt) -> Response:
-        system, user = (message.content for message in prompt.messages)
+    def reply(self, system: str, user: str) -> Response:
+        """The reply to the two messages of a prompt."""
         family = _family_of(system)
         answers = self.learner(family, *read_prompt(family, user))
         text = "I cannot tell." if answers is None else f'{{"answers": {answers_text(family, answers)}}}'

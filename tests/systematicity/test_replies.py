@@ -131,7 +131,7 @@ JSON = st.recursive(
 )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=25)
 @given(JSON, st.sampled_from(["grammar", "raven", "programs", "boolean"]))
 def test_no_json_is_too_strange(value: object, name: str) -> None:
     family, made = family_of(name), task(name, 0)
