@@ -96,6 +96,7 @@ def report_run(
         raise InputError(f"{name} changes the report of lpds measure; {directory} holds {run.command}: leave it out")
     print("computing and drawing the figures", file=sys.stderr)
     results, examples = REPORTS[run.command](run)
+    checked_results(results)  # Before anything is written.
     write_results(directory / RESULTS_FILE, results)
     write_report(directory, results, examples)
     console = Console()

@@ -5,7 +5,7 @@ from dataclasses import replace
 from robust_jax.lpds import arms
 from robust_jax.lpds.blocks import ask_in_blocks
 from robust_jax.lpds.options import MeasureOptions
-from robust_jax.lpds.record import ReferenceRecord, write_references
+from robust_jax.lpds.record import REFERENCES_FILE, ReferenceRecord, write_references
 from robust_jax.lpds.references import gather_references
 from robust_jax.lpds.session import open_session
 from robust_jax.lpds.space import template_space
@@ -46,4 +46,4 @@ def run_measure(options: MeasureOptions) -> None:
         examiner = replace(session.examiner, input_statistics=session.model.capabilities.hidden_states)
         ask_in_blocks(examiner, arms.MEASURE, "measure", wanted, options.attempts)
         write_references(session.run.path, {item: ReferenceRecord(found.keys) for item, found in references.items()})
-        write_finished(session.run.path, session.run.samples, session.run.features)
+        write_finished(session.run.path, session.run.samples, session.run.features, (REFERENCES_FILE,))

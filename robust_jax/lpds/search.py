@@ -19,7 +19,14 @@ from robust_jax.lpds import arms
 from robust_jax.lpds.blocks import ask_in_blocks
 from robust_jax.lpds.features import answers_by_item, kept_observations, observations, reference_set
 from robust_jax.lpds.options import SearchOptions
-from robust_jax.lpds.record import CandidateRecord, ReferenceRecord, write_candidates, write_references
+from robust_jax.lpds.record import (
+    REFERENCES_FILE,
+    SEARCH_FILE,
+    CandidateRecord,
+    ReferenceRecord,
+    write_candidates,
+    write_references,
+)
 from robust_jax.lpds.references import gather_references
 from robust_jax.lpds.session import Session, open_session
 from robust_jax.lpds.space import TemplateSpace
@@ -134,7 +141,7 @@ def run_search(options: SearchOptions) -> None:
         record = {item: ReferenceRecord(found.keys, added.get(item, ())) for item, found in references.items()}
         write_references(session.run.path, record)
         write_candidates(session.run.path, [row for search in searches for row in _candidate_records(search)])
-        write_finished(session.run.path, session.run.samples, session.run.features)
+        write_finished(session.run.path, session.run.samples, session.run.features, (SEARCH_FILE, REFERENCES_FILE))
 
 
 def _template_search(

@@ -156,15 +156,20 @@ def load_decoder(
     return decoder
 
 
+DESCRIPTIONS = {".json", ".jinja", ".txt", ".model"}
+"""Endings of the files that hold configurations, chat templates and tokenizers."""
+
+
 def checkpoint_digest(directory: Path) -> str:
-    """What tells this checkpoint from another: a digest of its configuration and weights."""
+    """What tells this checkpoint from another: a digest of its configuration, its weights and its tokenizer's files."""
 
     def digest(path: Path) -> bytes:
         with path.open("rb") as file:
             return file_digest(file, "sha256").digest()
 
     with ThreadPoolExecutor() as pool:
-        parts = list(pool.map(digest, [directory / "config.json", *weight_files(directory)]))
+        described = sorted(path for path in directory.iterdir() if path.suffix in DESCRIPTIONS and path.is_file())
+        parts = list(pool.map(digest, [*described, *weight_files(directory)]))
     return sha256(b"".join(parts)).hexdigest()[:16]
 
 
@@ -209,6 +214,8 @@ def _are_equal(tensors: TensorFile, one: str, other: str) -> bool:
     shapes = tensors.shapes
     if shapes[one] != shapes.get(other):
         return other not in shapes
+    if len(shapes[one]) != 2 or 0 in shapes[one]:
+        return True  # Their shapes are found wrong elsewhere.
     rows, columns = shapes[one]
     step = max(1, SLAB_BYTES // (4 * columns))
     slabs = [(slice(start, min(start + step, rows)), slice(0, columns)) for start in range(0, rows, step)]

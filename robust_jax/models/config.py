@@ -168,20 +168,20 @@ def read_config(directory: Path) -> DecoderConfig:
         InputError: config.json is missing, is not JSON, or asks for something unsupported.
     """
     path = directory / "config.json"
-    if not path.exists():
+    if not path.is_file():
         raise InputError(f"{directory} is not a checkpoint: it has no config.json")
     raw = _read_object(path)
     generation = directory / "generation_config.json"
     if generation.exists() and (more := _read_object(generation).get("eos_token_id")) is not None:
-        ids = {*_as_list(raw.get("eos_token_id")), *_as_list(more)}
-        raw["eos_token_id"] = sorted(ids)
+        ids = _as_list(raw.get("eos_token_id"))
+        raw["eos_token_id"] = [*ids, *(token for token in _as_list(more) if token not in ids)]
     return DecoderConfig.from_hf_config(raw, where=str(path))
 
 
 def _read_object(path: Path) -> dict[str, Any]:
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path} is not valid JSON: {error}") from None
     if not isinstance(value, dict):
         raise InputError(f"{path} is not a JSON object")

@@ -1,7 +1,7 @@
 """The pieces of a Hugging Face config.json: fields with their types, rotary settings, and what is refused by name."""
 
-import math
 import re
+import sys
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
@@ -125,7 +125,7 @@ class Fields:
 
 
 def _is_positive(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < math.inf
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value <= sys.float_info.max
 
 
 def refuse_unsupported(config: Mapping[str, Any], family: Family) -> None:
@@ -174,7 +174,7 @@ def read_rope(fields: Fields, family: Family, max_positions: int) -> Rope:
     fraction = inner.number("partial_rotary_factor", 1.0)
     if fraction != 1.0 and "partial_rotary_factor" not in family.reads:
         raise InputError(f"partial_rotary_factor={fraction} is not supported in a {values['model_type']} model")
-    original = Fields({**settings, **outer}).count("original_max_position_embeddings", max_positions)
+    original = Fields({**settings, **outer}).count("original_max_position_embeddings", max_positions, least=2)
     return Rope(inner.number("rope_theta", 10_000.0), fraction, _read_scaling(kind, inner, original, max_positions))
 
 

@@ -53,13 +53,19 @@ def open_checkpoint(spec: str) -> Checkpoint:
         InputError: there is no such model, or it is damaged or of a kind that is not supported.
     """
     path = _locate(spec)
+    tensors: TensorFile
     if path.is_dir():
-        config, tokenizer = read_config(path), TextTokenizer(load_tokenizer(path))
-        return Checkpoint(config, SafetensorsFiles(path), tokenizer, path)
-    file = GgufFile(path)
-    described = hf_config(file)
-    config = DecoderConfig.from_hf_config(described, where=str(path))
-    return Checkpoint(config, GgufTensors(file, described), TextTokenizer(read_tokenizer(file)), path)
+        config, tokenizer, tensors = read_config(path), TextTokenizer(load_tokenizer(path)), SafetensorsFiles(path)
+    else:
+        file = GgufFile(path)
+        described = hf_config(file)
+        config = DecoderConfig.from_hf_config(described, where=str(path))
+        tokenizer, tensors = TextTokenizer(read_tokenizer(file)), GgufTensors(file, described)
+    if tokenizer.largest_id >= config.vocab_size:
+        raise InputError(
+            f"{path}: its tokenizer has ids up to {tokenizer.largest_id}, but the model only {config.vocab_size} tokens"
+        )
+    return Checkpoint(config, tensors, tokenizer, path)
 
 
 def source_digest(path: Path) -> str:

@@ -7,8 +7,6 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from jinja2 import TemplateError
-
 from robust_jax.errors import InputError
 from robust_jax.types import Prompt
 
@@ -32,9 +30,10 @@ def load_tokenizer(directory: Path) -> Any:
 
     try:
         return AutoTokenizer.from_pretrained(str(directory), local_files_only=True, trust_remote_code=False)
-    except (OSError, ValueError) as error:
-        reason = str(error).splitlines()[0]
-        raise InputError(f"{directory} has no tokenizer that can be loaded: {reason}") from None
+    except Exception as error:  # A damaged file may end in any.
+        reason = (str(error).splitlines() or [""])[0].rstrip(":")
+        message = f"{directory} has no tokenizer that can be loaded: {type(error).__name__}: {reason}"
+        raise InputError(message) from None
 
 
 class TextTokenizer:
@@ -44,10 +43,16 @@ class TextTokenizer:
         """Wrap a `transformers` tokenizer.
 
         Raises:
-            InputError: its chat template asks for the date in a way that cannot be pinned.
+            InputError: its chat template is none, or asks for the date in a way that cannot be pinned.
         """
         self._tokenizer = tokenizer
-        self._template = None if tokenizer.chat_template is None else pinned(tokenizer.get_chat_template())
+        self._template = None if tokenizer.chat_template is None else pinned(chat_template(tokenizer))
+
+    @property
+    def largest_id(self) -> int:
+        """The largest id that text can lead to; special tokens, such as one for padding, may have larger ones."""
+        special = set(self._tokenizer.all_special_ids)
+        return max((token for token in self._tokenizer.get_vocab().values() if token not in special), default=0)
 
     @property
     def has_chat_template(self) -> bool:
@@ -65,7 +70,7 @@ class TextTokenizer:
                 text: str = self._tokenizer.apply_chat_template(
                     messages, chat_template=self._template, tokenize=False, add_generation_prompt=True
                 )
-            except TemplateError as error:
+            except Exception as error:  # What a checkpoint's author wrote may raise any.
                 raise InputError(f"the model's chat template refuses the prompt: {error}") from None
             return text
         if prompt.raw is None:
@@ -112,6 +117,21 @@ class TextTokenizer:
 
     def _is_chat(self, prompt: Prompt) -> bool:
         return self.has_chat_template and bool(prompt.messages)
+
+
+def chat_template(tokenizer: Any) -> str:
+    """The chat template of a tokenizer that has one.
+
+    Raises:
+        InputError: it is no text, or there are several and none is the default.
+    """
+    try:
+        template = tokenizer.get_chat_template()
+    except ValueError as error:
+        raise InputError(f"the model has no default chat template: {str(error).splitlines()[0]}") from None
+    if not isinstance(template, str):
+        raise InputError("the model's chat template is no text")
+    return template
 
 
 def pinned(template: str) -> str:

@@ -1,8 +1,9 @@
 """A finished run as it lies on disk, and finished.json, the last word of a run, by which a loss is noticed."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from robust_jax.runs.samples import SampleStore, sample_key
 from robust_jax.runs.writing import SAMPLES_FILE, json_text, keeping, write_atomically
 
 FINISHED_FILE = "finished.json"
+FILES = "files"
+"""Where the digests of files stand in it, beside the arms."""
 
 
 class FinishedRun:
@@ -40,14 +43,18 @@ class FinishedRun:
         return {name: value for name, value in self.options.items() if not isinstance(value, (list, dict))}
 
 
-def write_finished(directory: Path, samples: SampleStore, features: FeatureStore) -> None:
+def write_finished(directory: Path, samples: SampleStore, features: FeatureStore, files: Sequence[str] = ()) -> None:
     """Mark a run as finished: how many answers, and how many of them with features, every arm has of every item.
+
+    Args:
+        files: names of other files of the run that must stay as they are.
 
     Raises:
         RunError: the disk fails.
     """
     with keeping(directory):
-        write_atomically(directory / FINISHED_FILE, (json_text(_counts(samples, features)) + "\n").encode())
+        content = {**_counts(samples, features), FILES: {name: _digest(directory / name) for name in files}}
+        write_atomically(directory / FINISHED_FILE, (json_text(content) + "\n").encode())
 
 
 def check_finished(directory: Path, samples: SampleStore, features: FeatureStore) -> None:
@@ -59,12 +66,24 @@ def check_finished(directory: Path, samples: SampleStore, features: FeatureStore
     path = directory / FINISHED_FILE
     with intact(path):
         expected, found = json.loads(read_finished_file(path)), _counts(samples, features)
-        for arm, items in expected.items():
-            for item, counts in items.items():
-                if found.get(arm, {}).get(item) != counts:
+        for name, digest in expected.pop(FILES, {}).items():
+            if _digest(directory / name) != digest:
+                raise InputError(f"{directory / name} is not what the run wrote: run its command again")
+        for arm in expected | found:
+            of_arm = expected.get(arm, {})
+            for item in of_arm | found.get(arm, {}):
+                if found.get(arm, {}).get(item) != of_arm.get(item):
                     raise InputError(
                         f"{directory} has lost answers or features of {item} ({arm}): run its command again"
                     )
+
+
+def _digest(path: Path) -> str | None:
+    """None for a file that is not there."""
+    try:
+        return sha256(path.read_bytes()).hexdigest()[:16]
+    except FileNotFoundError:
+        return None
 
 
 def _counts(samples: SampleStore, features: FeatureStore) -> dict[str, dict[str, list[int]]]:

@@ -141,7 +141,9 @@ def test_an_edited_suite_is_not_mixed_with_the_old_one(
         ("random line", "cut"),
         ("search.jsonl", "cut"),
         ("references.json", "cut"),
+        ("references.json", "edited"),
         ("finished.json", "gone"),
+        ("finished.json", "emptied"),
     ],
 )
 def test_a_report_on_a_run_that_lost_something_is_refused_and_a_rerun_mends_it(
@@ -160,6 +162,12 @@ def test_a_report_on_a_run_that_lost_something_is_refused_and_a_rerun_mends_it(
         assert file.suffix == ".safetensors"
     elif how == "gone":
         (out / lost).unlink()
+    elif how == "emptied":
+        (out / lost).write_text("{}")
+    elif how == "edited":
+        kept = json.loads((out / lost).read_text())
+        next(iter(kept.values()))["initial"].pop()
+        (out / lost).write_text(json.dumps(kept))
     else:
         (out / lost).write_bytes((out / lost).read_bytes()[:-20])
     capsys.readouterr()

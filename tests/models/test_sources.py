@@ -24,7 +24,7 @@ from robust_jax.models import known_models, load_model, model_defaults
 from robust_jax.models.checkpoint import load_decoder, save_decoder
 from robust_jax.models.decoder import Decoder
 from robust_jax.models.sources import open_checkpoint
-from robust_jax.types import ModelDefaults
+from robust_jax.types import Message, ModelDefaults, Prompt
 from tests.models.byte_model import BYTES, byte_tokenizer
 from tests.models.gguf_writing import convert
 
@@ -58,6 +58,49 @@ def assert_same_model(spec: str, directory: Path) -> None:
     one, other = (jax.tree.leaves(load_decoder(c.config, c.tensors)) for c in (found, expected))
     for left, right in zip(one, other, strict=True):
         np.testing.assert_array_equal(left, right)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Directories
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "hint"),
+    [
+        ("generation_config.json", '{"eos_token_id": "x"}', "eos_token_id"),
+        ("generation_config.json", '{"eos_token_id": [[1]]}', "eos_token_id"),
+        ("config.json", "[" * 100_000, "not valid JSON"),
+        ("tokenizer.json", "{}", "no tokenizer that can be loaded"),
+        ("tokenizer.json", "[]", "no tokenizer that can be loaded"),
+        ("tokenizer_config.json", "[]", "no tokenizer that can be loaded"),
+        ("tokenizer_config.json", '{"chat_template": 5}', "template|tokenizer"),
+        ("chat_template.jinja", "{{ messages[0].content + 1 }}", "refuses the prompt"),
+    ],
+)
+def test_a_damaged_description_is_refused_in_one_line(
+    directory: Path, tmp_path: Path, file: str, content: str, hint: str
+) -> None:
+    copy = shutil.copytree(directory, tmp_path / "copy")
+    (copy / file).write_text(content)
+    with pytest.raises(InputError, match=hint) as caught:
+        open_checkpoint(str(copy)).tokenizer.prompt_text(Prompt((Message("user", "hello"),)))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_tokenizer_with_more_ids_than_the_model_has_is_refused(directory: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(directory, tmp_path / "copy")
+    content = json.loads((copy / "tokenizer.json").read_text())
+    content["model"]["vocab"]["many"] = CONFIG.vocab_size + 3
+    (copy / "tokenizer.json").write_text(json.dumps(content))
+    with pytest.raises(InputError, match=f"ids up to {CONFIG.vocab_size + 3}"):
+        open_checkpoint(str(copy))
+
+
+def test_another_chat_template_is_another_checkpoint(directory: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(directory, tmp_path / "copy")
+    assert open_checkpoint(str(copy)).digest == open_checkpoint(str(directory)).digest
+    (copy / "chat_template.jinja").write_text("{{ messages[0].content }}")
+    assert open_checkpoint(str(copy)).digest != open_checkpoint(str(directory)).digest
 
 
 # ----------------------------------------------------------------------------------------------------------------------
