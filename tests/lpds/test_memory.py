@@ -13,8 +13,8 @@ import pytest
 from robust_jax.cli import main
 from robust_jax.lpds import arms
 from robust_jax.lpds.options import MeasureOptions
-from robust_jax.lpds.record import ReferenceRecord, write_finished, write_references
-from robust_jax.runs import FeatureStore, Key, RunDirectory, fingerprint
+from robust_jax.lpds.record import ReferenceRecord, write_references
+from robust_jax.runs import FeatureStore, Key, RunDirectory, fingerprint, write_finished
 from robust_jax.types import Sample
 from tests.runs.making_samples import sample
 
