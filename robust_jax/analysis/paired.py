@@ -16,8 +16,9 @@ class Changes:
     """Items that were better before."""
     rose: int
     """Items that are better now."""
-    p: float
-    """Two-sided p of as uneven a split if either direction were as likely; 1 where nothing changed."""
+    p: float | None
+    """Two-sided p of as uneven a split if either direction were as likely; 1 where nothing changed, None where no item
+    could be compared."""
 
 
 def mcnemar(before: Float[np.ndarray, " C"], after: Float[np.ndarray, " C"]) -> Changes:
@@ -28,18 +29,20 @@ def mcnemar(before: Float[np.ndarray, " C"], after: Float[np.ndarray, " C"]) -> 
     """
     difference = after - before
     fell, rose = int((difference < 0).sum()), int((difference > 0).sum())
-    return Changes(fell, rose, float(binomtest(fell, fell + rose).pvalue) if fell + rose else 1.0)
+    if not fell + rose:
+        return Changes(0, 0, None if np.isnan(difference).all() else 1.0)
+    return Changes(fell, rose, float(binomtest(fell, fell + rose).pvalue))
 
 
-def holm(p_values: Sequence[float]) -> list[float]:
+def holm(p_values: Sequence[float | None]) -> list[float | None]:
     """Holm's adjustment: the chance of a single false alarm among all the tests stays below the level.
 
-    Sorted, p₍ᵢ₎ becomes max_{j ≤ i} min(1, (m − j + 1) · p₍ⱼ₎).
+    Sorted, p₍ᵢ₎ becomes max_{j ≤ i} min(1, (m − j + 1) · p₍ⱼ₎). Tests that could not be made are None and stay out.
     """
-    order = np.argsort(p_values, kind="stable")
-    adjusted = np.empty(len(p_values))
+    made = sorted((p, place) for place, p in enumerate(p_values) if p is not None)
+    adjusted: list[float | None] = [None] * len(p_values)
     largest = 0.0
-    for rank, place in enumerate(order):
-        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[place]))
+    for rank, (p, place) in enumerate(made):
+        largest = max(largest, min(1.0, (len(made) - rank) * p))
         adjusted[place] = largest
-    return [float(p) for p in adjusted]
+    return adjusted

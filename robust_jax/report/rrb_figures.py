@@ -64,7 +64,7 @@ def average_changes(runs: Sequence[RewritingResults]) -> Figure:
     return Figure(
         "average_change",
         "Average change under rewriting",
-        "Mean over all rewritings of the run, in percentage points, with 95% intervals.",
+        "Mean over the rewritings of the run that have answers, in percentage points, with 95% intervals.",
         ("model", "value", "low", "high", "n"),
         tuple((run["model"], *_interval(run["average"]["change"])) for run in runs),
         _draw_effects,

@@ -13,8 +13,8 @@ class Change(TypedDict):
     fell: int
     """Problems that were answered better before."""
     rose: int
-    p: float
-    """McNemar's exact test."""
+    p: float | None
+    """McNemar's exact test; none where no problem could be compared."""
 
 
 class FormShown(TypedDict):
@@ -43,7 +43,7 @@ class Rewriting(Change):
     name: str
     category: str
     accuracy: Interval
-    p_adjusted: float
+    p_adjusted: float | None
     """By Holm, over all perturbations of the run."""
     tokens: Interval
     """Length of a reply."""

@@ -53,7 +53,9 @@ def rewriting_headline(results: RewritingResults) -> Headline:
     else:
         sentence = "Rewriting the problems makes no clear difference on average."
     detail = f"Accuracy is {percent(original)} on the problems as they are"
-    detail += f" and changes by {points(average['value'])} points ({share_span(average)}) over all rewritings."
+    asked, given = sum(row["accuracy"]["n"] > 0 for row in results["perturbations"]), len(results["perturbations"])
+    which = "all rewritings" if asked == given else f"the {asked} of {given} rewritings that could be asked"
+    detail += f" and changes by {points(average['value'])} points ({share_span(average)}) over {which}."
     worst = min(results["perturbations"], key=lambda row: finite(row["change"]["value"]) or 0.0, default=None)
     if worst is not None and _is_below_zero(worst["change"]):
         detail += f" The worst is {worst['name'].replace('_', ' ')}: {percent(worst['accuracy']['value'])}."
@@ -321,7 +323,7 @@ def _change_cells(row: Change) -> tuple[Cell, Cell]:
     )
 
 
-def _p_cell(p: float) -> Cell:
+def _p_cell(p: float | None) -> Cell:
     known = finite(p)
     return Cell(MISSING if known is None else "< 0.001" if known < 0.001 else f"{known:.3f}", known)
 

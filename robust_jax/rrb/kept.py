@@ -56,8 +56,7 @@ class KeptAnswers:
 
     def change(self, name: str, before: Column, after: Column) -> Change:
         """How far accuracy changes on the same problems."""
-        usable = ~np.isnan(before) & ~np.isnan(after)
-        test = mcnemar(before[usable], after[usable])
+        test = mcnemar(before, after)
         interval = bootstrap(mean_difference, after, before, generator=rng(self.seed, "bootstrap", name))
         return {"change": as_json(interval), "fell": test.fell, "rose": test.rose, "p": test.p}
 
@@ -88,8 +87,9 @@ def _form(sample: Sample) -> FormShown:
 
 
 def mean_of(columns: Sequence[Column]) -> Column:
-    """The mean of several columns; NaN where one of them is."""
-    return np.mean(columns, axis=0)
+    """The mean of those columns that hold anything; NaN where one of them is, so that all means are over the same."""
+    filled = [column for column in columns if not np.isnan(column).all()]
+    return np.mean(filled or columns, axis=0)
 
 
 def _mean(numbers: Iterable[float]) -> float:

@@ -1,14 +1,18 @@
 """`rrb run` on a stand-in with a known weakness: the report shows that weakness, exactly, and nothing else."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from robust_jax.cli import main
+from robust_jax.rrb.mocks import Literal
 from robust_jax.rrb.perturbations import THIRTEEN, Setting, find_perturbation, perturb
 from robust_jax.rrb.problem_set import BUNDLED, load_problems
 from robust_jax.runs import SampleStore
+from robust_jax.types import Prompt, Response
 
 SIZE = 12
 """Problems of the bundled set that are asked."""
@@ -104,6 +108,27 @@ def test_some_perturbations_and_several_attempts(tmp_path: Path) -> None:
     results = results_of(out)
     assert [row["category"] for row in results["perturbations"]] == ["visual", "visual"]
     assert [row["fell"] for row in results["perturbations"]] == [3, 3]
+
+
+def test_a_rewriting_that_does_not_fit_is_left_out_of_means(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    respond = Literal.respond
+
+    def narrow(self: Literal, prompts: Sequence[Prompt], *words: Any) -> list[Response]:
+        responses = respond(self, prompts, *words)
+        fits = ["GRID START" not in prompt.messages[-1].content for prompt in prompts]
+        return [r if fit else Response("", finish_reason="context") for r, fit in zip(responses, fits, strict=True)]
+
+    monkeypatch.setattr(Literal, "respond", narrow)
+    words = ["--model", "mock:literal", "--limit", "3", "--perturbation", "word_reversal,rail_fence"]
+    assert main(["rrb", "run", *words, "--out", str(tmp_path)]) == 0
+    results = results_of(tmp_path)
+    first, second = results["perturbations"]
+    assert results["counts"]["rail_fence"] == {"skipped": 3}
+    assert second["accuracy"]["n"] == 0 and second["p"] is None and second["p_adjusted"] is None
+    assert first["p_adjusted"] == first["p"] and results["average"]["change"]["value"] == -1
+    assert "over the 1 of 2 rewritings that could be asked" in " ".join(capsys.readouterr().out.split())
 
 
 def test_base_problems_of_a_suite_and_a_file(tmp_path: Path) -> None:
