@@ -73,6 +73,9 @@ def _power(base: Number, exponent: Number) -> Number:
     bits = max(base.numerator.bit_length(), base.denominator.bit_length())
     if bits * abs(int(exponent)) > MAX_BITS:
         raise Undefined("the power gets too long")
+    if isinstance(base, int) and exponent >= 0:
+        power: int = base ** int(exponent)
+        return power
     return whole(Fraction(base) ** int(exponent))
 
 

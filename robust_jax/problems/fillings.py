@@ -70,6 +70,10 @@ class _Partial:
         return _Partial(tuple(sorted(self.columns)), rows[np.lexsort(rows.T[::-1])] if self.columns else rows)
 
 
+class _OutOfTime(InputError):
+    """Constraints take too long."""
+
+
 class _Clock:
     """The time of the thread that goes into evaluating constraints."""
 
@@ -82,12 +86,12 @@ class _Clock:
         """Give up constraints that are built to take long, after so many more combinations were looked at.
 
         Raises:
-            InputError: it took too long.
+            _OutOfTime: they took too long.
         """
         self._evaluations += evaluated
         spent = thread_time() - self._started
         if spent > min(MAX_SECONDS, MAX_SECONDS_EACH * max(self._evaluations, _FEW)):
-            raise InputError(f"{self.where}: its constraints take too long to evaluate: simplify them")
+            raise _OutOfTime(f"{self.where}: its constraints take too long to evaluate: simplify them")
 
 
 @dataclass(frozen=True)
@@ -112,6 +116,15 @@ class Component:
         Raises:
             InputError: none was found; names the constraint that fails most.
         """
+        try:
+            filling = self._drawn(rng)
+        except _OutOfTime:
+            filling = None
+        if filling is None:
+            raise InputError(self._blame(rng))
+        return filling
+
+    def _drawn(self, rng: np.random.Generator) -> tuple[Value, ...] | None:
         lengths = [len(domain) for domain in self._domains]
         if not self.constraints and not self.distinct:
             return self._filling(rng.integers(lengths).tolist())
@@ -122,13 +135,11 @@ class Component:
                 filling = self._filling(row)
                 if self.is_valid(filling):
                     return filling
-        if self._combinations is None or self._listed is None:
+        if self._combinations is None:
             return self._draw_rare(rng, clock)
-        if not self._listed:
-            raise InputError(self._blame(rng))
-        return self._listed[int(rng.integers(len(self._listed)))]
+        return self._listed[int(rng.integers(len(self._listed)))] if self._listed else None
 
-    def _draw_rare(self, rng: np.random.Generator, clock: _Clock) -> tuple[Value, ...]:
+    def _draw_rare(self, rng: np.random.Generator, clock: _Clock) -> tuple[Value, ...] | None:
         """A filling where there are too many combinations to list and valid ones are not met soon."""
         for size in _BLOCKS:
             if filling := self._first_valid(self._rows(rng, size), clock):
@@ -140,7 +151,7 @@ class Component:
             rows[:, listed.columns] = listed.rows[rng.integers(len(listed.rows), size=size)]
             if filling := self._first_valid(rows, clock):
                 return filling
-        raise InputError(self._blame(rng))
+        return None
 
     def _rows(self, rng: np.random.Generator, count: int) -> Rows:
         return rng.integers([len(domain) for domain in self._domains], size=(count, len(self.slots)))
@@ -175,8 +186,8 @@ class Component:
             not self.distinct or (is_one_group and all(slot.domain == self.slots[0].domain for slot in self.slots))
         ):
             return Size(math.perm(lengths[0], len(lengths)) if self.distinct else product, exact=True)
-        if self._listed is not None:
-            return Size(len(self._listed), exact=True)
+        if self._combinations is not None:
+            return Size(sum(map(self.is_valid, map(self._filling, self._combinations.tolist()))), exact=True)
         listed = self._partial
         if len(listed.columns) == len(lengths) and len(listed.rows) <= COUNTABLE:
             return Size(sum(self.is_valid(self._filling(row)) for row in listed.rows.tolist()), exact=True)
@@ -184,10 +195,15 @@ class Component:
         return Size(len(listed.rows) * others, exact=False)
 
     @cached_property
-    def _listed(self) -> list[tuple[Value, ...]] | None:
-        """Every valid filling, in the order of the domains; None where there are too many combinations."""
-        rows = self._combinations
-        return None if rows is None else [f for f in map(self._filling, rows.tolist()) if self.is_valid(f)]
+    def _listed(self) -> list[tuple[Value, ...]]:
+        """Every valid filling, in the order of the domains, where there are not too many combinations."""
+        assert self._combinations is not None
+        clock, listed = _Clock(self.where), []
+        for filling in map(self._filling, self._combinations.tolist()):
+            clock.check()
+            if self.is_valid(filling):
+                listed.append(filling)
+        return listed
 
     @cached_property
     def _combinations(self) -> Rows | None:
@@ -277,8 +293,8 @@ class Component:
         """Which constraint fails most, each counted on its own."""
         failures = dict.fromkeys([c.source for c in self.constraints], 0)
         draws, started = 0, thread_time()
-        for row in self._rows(rng, 1_000).tolist():
-            values = dict(zip(self._names, self._filling(row), strict=True))
+        for row in rng.integers([len(slot.domain) for slot in self.slots], size=(1_000, len(self.slots))).tolist():
+            values = {slot.name: slot.domain[index] for slot, index in zip(self.slots, row, strict=True)}
             for constraint in self.constraints:
                 failures[constraint.source] += not constraint.holds(values)
             draws += 1

@@ -119,6 +119,10 @@ FILES: dict[str, bytes] = {
         slot=f"{{range: [0, {10**17}]}}",
         constraint=" and ".join([f"exp(sin(n * m + {k})) > 0" for k in range(30)]) + " and sqrt(n) < 0",
     ),
+    "slow_and_few.yaml": suite(
+        slot="{range: [0, 20000]}",
+        constraint=" and ".join([f"exp(sin(n * m + {k})) > 0" for k in range(12)]) + " and sqrt(n) < 0",
+    ),
     "slow_alone.yaml": suite(
         slot="{range: [0, 190000]}",
         constraint=" and ".join([f"exp(sin(n + {k})) > 0" for k in range(40)]) + " and n < 0",
