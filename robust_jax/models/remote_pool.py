@@ -5,6 +5,7 @@ import os
 import queue
 import threading
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from types import TracebackType
 
 import openai
@@ -67,7 +68,8 @@ class RequestPool:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Give up what is on its way."""
-        if self._work is not None and self._thread.is_alive():
+        assert self._work is not None
+        with suppress(RuntimeError):  # The loop is closed once everything has come, which may be at this moment.
             self._loop.call_soon_threadsafe(self._work.cancel)
         self._thread.join(SECONDS_TO_STOP)
 

@@ -31,6 +31,7 @@ def test_nothing_changed_and_nothing_to_compare() -> None:
     assert mcnemar(np.full(3, np.nan), np.ones(3)).p is None
 
 
+@settings(deadline=None)
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=20))
 def test_holm_is_that_of_statsmodels(p_values: list[float]) -> None:
     np.testing.assert_allclose(holm(p_values), multipletests(p_values, method="holm")[1], atol=1e-12)

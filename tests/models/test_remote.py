@@ -2,6 +2,7 @@
 
 import json
 import logging
+import queue
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -318,6 +319,20 @@ def test_a_burst_of_faults_loses_and_doubles_nothing() -> None:
     assert [response.text for response in responses] == [f"got number {number}" for number in range(count)]
     assert server.most_at_once <= 32 * 2  # One that was given up here may not be over there.
     assert model.usage.replies == count
+
+
+def test_a_thread_that_takes_its_time_to_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between its last word and its end, its loop is closed already."""
+
+    class Lingering(queue.SimpleQueue):  # type: ignore[type-arg]
+        def put(self, item: object, *words: object) -> None:
+            super().put(item)
+            if item is None:
+                time.sleep(0.3)
+
+    monkeypatch.setattr("robust_jax.models.remote_pool.queue.SimpleQueue", Lingering)
+    with serving(FaultyServer()) as server:
+        assert [r.text for r in model_at(server).respond(prompts(3), GREEDY)] == ["Hello."] * 3
 
 
 def test_attempts_have_seeds_of_their_own() -> None:
