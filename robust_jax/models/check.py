@@ -14,7 +14,7 @@ from robust_jax.models.config import DecoderConfig
 from robust_jax.models.decoder import Decoder, empty_cache
 from robust_jax.models.registry import load_model, model_config
 from robust_jax.models.sharding import CACHE, Layout, MeshShape
-from robust_jax.types import Message, Prompt, Sampling
+from robust_jax.types import FeatureRequest, Message, Prompt, Sampling
 
 QUESTION = "Ava has 3 apples and buys 4 more. How many apples does Ava have?"
 RESERVED = 0.1
@@ -119,9 +119,10 @@ def _plan(
 def _conversation(spec: str, dtype: str) -> Iterator[str]:
     model = load_model(spec, dtype=dtype)
     prompt = Prompt((Message("user", QUESTION),), QUESTION, raw=f"Question: {QUESTION}\nAnswer:")
-    (reply,) = model.respond([prompt], Sampling(max_tokens=model.defaults.max_tokens or 64))
+    sampling = Sampling(max_tokens=model.defaults.max_tokens or 64)
+    (reply,) = model.respond([prompt], sampling, FeatureRequest(statistics=True))  # which notices what is no number
     yield f"asked: {QUESTION}"
-    yield f"replied: {reply.text.strip()}"
+    yield f"replied: {reply.text.strip() or reply.message or '(nothing)'}"
 
 
 def _device_memory() -> int | None:

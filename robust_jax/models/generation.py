@@ -18,6 +18,7 @@ import numpy as np
 from jax.sharding import Mesh
 from jaxtyping import Array, Float, Int
 
+from robust_jax.errors import RunError
 from robust_jax.models.attention import Prefix
 from robust_jax.models.decoder import Decoder
 from robust_jax.models.decoding import (
@@ -115,6 +116,9 @@ class Generator:
             samplings: how each reply is drawn.
             find_stop: looks for stop texts after every chunk.
             on_reply: told a prompt's index when its reply is complete.
+
+        Raises:
+            RunError: statistics are asked for and a logit is NaN.
         """
         if not prompts:
             return []
@@ -231,6 +235,10 @@ class _Work:
             np.array,
             fetch((chunk.tokens, chunk.is_written, chunk.statistics, self.rows.active, self.rows.stopped)),
         )
+        if self.features.statistics and np.isnan(statistics[is_kept]).any():
+            raise RunError(
+                "the model's logits are not numbers: its weights hold NaN or infinity, or overflow its --dtype"
+            )
         halted = False
         for row, index in enumerate(self.owner):
             if index is None:

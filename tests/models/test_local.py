@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from robust_jax.errors import InputError
+from robust_jax.errors import InputError, RunError
 from robust_jax.models import load_model
 from robust_jax.models.checkpoint import save_decoder
 from robust_jax.models.decoder import Decoder
@@ -74,6 +74,13 @@ def test_a_text_too_long_to_score_leaves_the_others_their_features(tmp_path: Pat
     assert fits.hidden is not None and np.isfinite(fits.hidden).all()
     assert too_long.finish_reason == "context" and "exceed the context of 96" in too_long.message
     assert too_long.hidden is not None and np.isnan(too_long.hidden).all()
+
+
+def test_weights_that_are_no_numbers_are_said_not_answered_with(tmp_path: Path) -> None:
+    local = model(tmp_path)
+    local.decoder.norm.weight[...] = local.decoder.norm.weight[...].at[3].set(jnp.nan)
+    with pytest.raises(RunError, match="not numbers"):
+        local.respond(asked("abc"), Sampling(max_tokens=12), FEATURES)
 
 
 def test_a_stop_text_ends_the_reply_and_is_no_part_of_it(tmp_path: Path) -> None:
