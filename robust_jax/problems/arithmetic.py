@@ -66,6 +66,10 @@ def _divide(left: Number, right: Number) -> Number:
 
 
 def _power(base: Number, exponent: Number) -> Number:
+    is_whole = isinstance(base, int) and isinstance(exponent, int)
+    if is_whole and 0 <= exponent <= MAX_EXPONENT and base.numerator.bit_length() * exponent <= MAX_BITS:
+        power: int = int(base) ** int(exponent)
+        return power
     if exponent.denominator != 1:
         raise Undefined("an exponent has to be whole: use sqrt, or exp and log")
     if not -MAX_EXPONENT <= exponent <= MAX_EXPONENT:
@@ -73,9 +77,6 @@ def _power(base: Number, exponent: Number) -> Number:
     bits = max(base.numerator.bit_length(), base.denominator.bit_length())
     if bits * abs(int(exponent)) > MAX_BITS:
         raise Undefined("the power gets too long")
-    if isinstance(base, int) and exponent >= 0:
-        power: int = base ** int(exponent)
-        return power
     return whole(Fraction(base) ** int(exponent))
 
 
