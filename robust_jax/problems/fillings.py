@@ -28,6 +28,8 @@ MAX_SECONDS = 0.8
 MAX_SECONDS_EACH = 0.002
 """Mean time of looking at a combination beyond which a draw is given up, once it has taken this long `_FEW` times."""
 _FEW = 100
+_HOPELESS = 5
+"""How many times the time there is may seem to be needed."""
 LISTING_WORK = 500_000
 """Combinations that are looked at, at most, to list the partial fillings of a component that is too large."""
 _BLAME_SECONDS = 0.1
@@ -77,8 +79,10 @@ class _OutOfTime(InputError):
 class _Clock:
     """The time of the thread that goes into evaluating constraints."""
 
-    def __init__(self, where: str) -> None:
+    def __init__(self, where: str, planned: int = 0) -> None:
         self.where = where
+        self.planned = planned
+        """Combinations that have to be looked at in any case."""
         self._started = thread_time()
         self._evaluations = 0
 
@@ -89,8 +93,9 @@ class _Clock:
             _OutOfTime: they took too long.
         """
         self._evaluations += evaluated
-        spent = thread_time() - self._started
-        if spent > min(MAX_SECONDS, MAX_SECONDS_EACH * max(self._evaluations, _FEW)):
+        spent, looked_at = thread_time() - self._started, max(self._evaluations, _FEW)
+        is_hopeless = looked_at > _FEW and spent / looked_at * self.planned > _HOPELESS * MAX_SECONDS
+        if is_hopeless or spent > min(MAX_SECONDS, MAX_SECONDS_EACH * looked_at):
             raise _OutOfTime(f"{self.where}: its constraints take too long to evaluate: simplify them")
 
 
@@ -198,7 +203,7 @@ class Component:
     def _listed(self) -> list[tuple[Value, ...]]:
         """Every valid filling, in the order of the domains, where there are not too many combinations."""
         assert self._combinations is not None
-        clock, listed = _Clock(self.where), []
+        clock, listed = _Clock(self.where, planned=len(self._combinations)), []
         for filling in map(self._filling, self._combinations.tolist()):
             clock.check()
             if self.is_valid(filling):

@@ -113,8 +113,8 @@ class PlainFile:
         self.domains: dict[str, list[Any]] = {}
         self.distinct: list[list[str]] = []
         for line in filter(str.strip, sections["init"]):
-            left, _, right = line.replace("$", "").partition("=")
-            names = [name.strip() for name in left.split(",")]
+            left, _, right = line.partition("=")
+            names = [name.strip() for name in left.replace("$", "").split(",")]
             code = _compiled(ast.parse(right.strip(), mode="eval").body, float)
             domain = eval(code, {"Fraction": Fraction, **INIT})
             pairs = [Pair(str(v[0]), Fraction(v[1])) if type(v) is tuple else v for v in domain]
