@@ -86,7 +86,7 @@ def test_a_thousand_attempts_with_three_of_ten_requests_failing(run: RunDirector
     quick_faults = [fault for fault in FAULTS if fault not in ("hang", "slow", "429 with a date")]
     kinds = (*FAULTS, *quick_faults * 5)
     with serving(FaultyServer(reply=right, fault=random_faults(0.3, kinds=kinds))) as server:
-        examiner = examiner_at(server, run, concurrency=32, retries=50, request_timeout=1.0)
+        examiner = examiner_at(server, run, concurrency=32, retries=50, request_timeout=3.0)
         steps: list[int] = []
         answers = examiner.ask("all", questions, steps.append)
         failed = len(server.requests) - 1000
