@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any, cast
 
 from rich.console import Console
-from rich.text import Text
 
 from robust_jax.errors import InputError
 from robust_jax.report.checking import check_shape
-from robust_jax.report.drawing import Figure, as_csv, as_png, as_svg
+from robust_jax.report.drawing import Figure, as_svg
 from robust_jax.report.html import inline_svg, json_block, render_page
 from robust_jax.report.page import Card
+from robust_jax.report.publishing import print_finding, write_report_files
 from robust_jax.report.rrb_figures import average_changes, dilution_figures, heat_map, rewriting_figures
 from robust_jax.report.rrb_inputs import DilutionResults, FormShown, ProblemShown, RewritingResults
 from robust_jax.report.rrb_shown import (
@@ -29,9 +29,9 @@ from robust_jax.report.rrb_shown import (
     rewriting_tables,
     rewritten_problems_table,
 )
-from robust_jax.report.tables import Table, as_rich
+from robust_jax.report.tables import Table
 from robust_jax.report.wording import Headline, one_line
-from robust_jax.runs import RESULTS_FILE, keeping, write_atomically, write_results
+from robust_jax.runs import RESULTS_FILE, write_results
 
 MOST_CHARACTERS = 4_000_000
 """Of questions and replies, that the page holds: it is to be sent about and opened on a phone."""
@@ -160,26 +160,12 @@ def _write_page(
         problems=[json_block(problem["forms"]) for problem in shown],
         problems_given=len(problems),
     )
-    files = {Path("report.html"): page.encode()}
-    for figure, svg in drawings:
-        path = Path("figures") / figure.name
-        files[path.with_suffix(".svg")] = svg.encode()
-        files[path.with_suffix(".png")] = as_png(figure)
-        files[path.with_suffix(".csv")] = as_csv(figure).encode("utf-8", "replace")
-    with keeping(directory):
-        (directory / "figures").mkdir(parents=True, exist_ok=True)
-        for path, content in files.items():
-            write_atomically(directory / path, content)
+    write_report_files(directory, page, drawings, tables)
 
 
 def _print(finding: Headline, tables: Sequence[Table], directory: Path) -> None:
     console = Console()
-    console.print(Text(finding.sentence, style="bold"))
-    if finding.detail:
-        console.print(Text(finding.detail))
-    for table in tables:
-        console.print()
-        console.print(as_rich(table))
+    print_finding(finding, tables, console)
     console.print(f"Page: {directory / 'report.html'}", highlight=False, soft_wrap=True)
 
 
