@@ -66,12 +66,14 @@ def dilution_results(run: FinishedRun) -> DilutionResults:
 
 
 def _attention(kept: KeptAnswers, most: int) -> list[AttentionShare]:
-    """A row a condition, number of problems and layer."""
+    """A row a condition, number of problems and layer, where any reply showed where its last answer begins."""
     rows: list[AttentionShare] = []
     for condition, n in [(ALONE, 1), *((c, n) for n in range(2, most + 1) for c in (SEQUENCE, SOLVED))]:
         if arm(condition, n) not in kept.arms:
             continue
         shares = _shares(kept, arm(condition, n))
+        if np.isnan(shares).all():
+            continue
         columns = np.concatenate([shares, 1 - shares.sum(axis=-1, keepdims=True)], axis=-1)
         for layer in range(columns.shape[1]):
             own, problems, reasoning, rest = (
