@@ -19,6 +19,19 @@ from robust_jax.runs import SampleStore
 
 TEMPLATE = "{% for message in messages %}{{ message.content }}\n{% endfor %}Answer:"
 SECONDS_TO_START = 120
+PROBLEMS = [
+    {
+        "problem": "Ava picks 14 tulips in the morning and 9 tulips in the afternoon. "
+        "How many tulips does Ava pick that day?",
+        "answer": 23,
+    },
+    {
+        "problem": "The school hall has 40 seats. When the concert starts, 25 of them are taken. "
+        "Omar counts the empty seats. How many seats are empty?",
+        "answer": 15,
+    },
+]
+"""Of the kind that builtin:tiny was trained on."""
 
 
 @pytest.fixture(scope="module")
@@ -53,13 +66,14 @@ def test_replies_of_a_server_are_those_of_the_same_model_here(server: str, endpo
     if endpoint == "chat":
         path = model / "tokenizer_config.json"
         path.write_text(json.dumps(json.loads(path.read_text()) | {"chat_template": TEMPLATE}))
-    words = ["rrb", "run", "--data", "grade_school", "--perturbation", "word_reversal", "--limit", "3"]
-    words += ["--max-tokens", "40"]
+    data = tmp_path / "problems.jsonl"
+    data.write_text("\n".join(map(json.dumps, PROBLEMS)))
+    words = ["rrb", "run", "--data", str(data), "--perturbation", "word_reversal", "--max-tokens", "40"]
     assert main([*words, "--model", str(model), "--out", str(tmp_path / "here")]) == 0
     there = ["--model", f"openai:{model}", "--base-url", server, "--endpoint", endpoint, "--concurrency", "4"]
     assert main([*words, *there, "--out", str(tmp_path / "there")]) == 0
     here, remote = (SampleStore(tmp_path / name / "samples.jsonl") for name in ("here", "there"))
-    assert len(here) == len(remote) == 6
+    assert len(here) == len(remote) == 4
     for sample in here:
         other = remote.get((sample.arm, sample.item, sample.variation, sample.attempt))
         assert other is not None and other.response == sample.response

@@ -16,6 +16,7 @@ from robust_jax.types import Prompt, Response
 
 SIZE = 12
 """Problems of the bundled set that are asked."""
+ORCHARD = Path(__file__).parent / "orchard.yaml"
 
 
 @pytest.fixture(scope="module")
@@ -133,7 +134,7 @@ def test_a_rewriting_that_does_not_fit_is_left_out_of_means(
 
 def test_base_problems_of_a_suite_and_a_file(tmp_path: Path) -> None:
     words = ["rrb", "run", "--model", "mock:literal", "--perturbation", "word_reversal", "--limit", "4"]
-    assert main([*words, "--data", "grade_school", "--out", str(tmp_path / "suite")]) == 0
+    assert main([*words, "--data", str(ORCHARD), "--out", str(tmp_path / "suite")]) == 0
     assert results_of(tmp_path / "suite")["original"]["value"] == 1.0
     file = tmp_path / "mine.jsonl"
     file.write_text('{"problem": "What is 1 + 1?", "answer": "2"}\n{"problem": "What is 2 + 2?", "answer": 4}\n')

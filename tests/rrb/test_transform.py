@@ -17,6 +17,7 @@ LINES = [
     {"id": "two", "problem": "What is $\\frac{1}{2}$ of\n%comment\n10?", "answer": 5},
     {"id": "three", "question": "Find the sum.", "answer": "7 - it is\n#### 7"},
 ]
+ORCHARD = Path(__file__).parent / "orchard.yaml"
 
 
 @pytest.fixture
@@ -53,7 +54,7 @@ def test_texts_do_not_depend_on_limit_order_or_company(tmp_path: Path, data: Pat
 
 def test_other_data(tmp_path: Path) -> None:
     assert len(transformed(tmp_path, "--perturbation", "rail_fence")) == len(load_problems(BUNDLED).problems)
-    assert transformed(tmp_path, "--data", "grade_school", "--perturbation", "snake_vertical", "--limit", "2")
+    assert transformed(tmp_path, "--data", str(ORCHARD), "--perturbation", "snake_vertical", "--limit", "2")
 
 
 @pytest.mark.skipif(not SHARED.exists(), reason="the AIME problems are not here")
