@@ -96,13 +96,17 @@ class RemoteModel:
             InputError: it cannot be reached, refuses the key, does not know the model, or fails otherwise.
         """
         plain = self._first_contact(Prompt(HELLO, raw="Hello"), max_tokens=1)
-        held = self._first_contact(Prompt(HELLO, raw="Hello", schema=SCHEMA), max_tokens=32)
+        try:
+            held = self._first_contact(Prompt(HELLO, raw="Hello", schema=SCHEMA), max_tokens=32).text
+        except InputError:  # It replies without a schema, and breaks down over one.
+            self._endpoint.refused.add("response_format")
+            held = ""
         found = Capabilities(
             hidden_states=False,
             statistics=False,
             embeddings=False,
             log_probabilities=plain.log_probability is not None,
-            structured_output=_follows_schema(held.text),
+            structured_output=_follows_schema(held),
             tokenizer=False,
             effort="reasoning_effort" not in self._endpoint.refused,
         )

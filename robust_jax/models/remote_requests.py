@@ -34,6 +34,8 @@ OPTIONAL: Mapping[str, str] = {
     "system": "takes no system message, so that it stands before the question",
 }
 """What a request may do without, and what is said where a server refuses it."""
+_INVALID = re.compile(r"validation error|(?:not |un)supported|invalid", re.IGNORECASE)
+"""What tells a refusal from a breakdown where a server answers both with status 500."""
 _SPELLINGS: Mapping[str, str] = {"system": r"system (?:role|message|prompt)", "logprobs": r"log_?prob\w*"}
 """How a refusal may name what it refuses, where that is not the field's own name."""
 
@@ -127,9 +129,9 @@ class Endpoint:
 
     def _leave_out(self, error: openai.APIStatusError, fields: Mapping[str, object]) -> bool:
         """Whether the server refuses something that a request can do without; it is never sent again then."""
-        if error.status_code not in (400, 422, 501):
-            return False
         said = f"{error.param or ''} {error.message} {error.body or ''}"
+        if error.status_code not in (400, 422, 501) and not (error.status_code == 500 and _INVALID.search(said)):
+            return False
         sent = {"top_k"} & set(fields.get("extra_body") or ()) | set(fields)  # type: ignore[call-overload]
         if any(message["role"] == "system" for message in fields.get("messages") or ()):  # type: ignore[attr-defined]
             sent.add("system")

@@ -14,10 +14,13 @@ import rich.progress
 from rich.console import Console
 
 SECONDS_BETWEEN_LINES = 5.0
+SECONDS_OF_SILENCE = 60.0
+"""How long nothing is said while nothing gets done."""
 SECONDS_BEFORE_BYTES = 2.0
 MEGABYTE = 10**6
 LINES_OF_RATE = 12
-"""The time left is told from the pace over the last so many lines: a resumed run begins with work done before."""
+"""The time left is told from the pace over the last so many lines, since the first steps: those may have waited for a
+compilation, or were done before a run was resumed."""
 
 
 @runtime_checkable
@@ -138,12 +141,11 @@ class _Lines:
         self._done = 0
         self._shown = -1
         self._lines: deque[tuple[float, int]] = deque(maxlen=LINES_OF_RATE)
-        """Time and steps done at the latest lines."""
+        """Time and steps done at the first steps and at the latest lines."""
         self._guard = threading.Lock()
 
     def start(self) -> None:
-        self._started = self._clock()
-        self._lines.append((self._started, 0))
+        self._started = self._shown_at = self._clock()
 
     def stop(self) -> None:
         with self._guard:
@@ -153,7 +155,10 @@ class _Lines:
     def advance(self, steps: int) -> None:
         with self._guard:
             self._done += steps
-            if self._clock() - self._lines[-1][0] >= SECONDS_BETWEEN_LINES:
+            if steps and not self._lines:
+                self._lines.append((self._clock(), self._done))
+            least = SECONDS_OF_SILENCE if self._done == self._shown else SECONDS_BETWEEN_LINES
+            if self._clock() - self._shown_at >= least:
                 self._show()
 
     def describe(self, text: str) -> None:
@@ -162,7 +167,7 @@ class _Lines:
 
     def _show(self) -> None:
         now = self._clock()
-        since, done_then = self._lines[0]
+        since, done_then = self._lines[0] if self._lines else (now, self._done)
         if self._done >= self._total:
             time_text = f"took {_duration(now - self._started)}"
         elif self._done > done_then:
@@ -173,8 +178,9 @@ class _Lines:
         print(
             f"{self._description}: {self._done}/{self._total} ({percent}%), {time_text}", file=self._stream, flush=True
         )
-        self._lines.append((now, self._done))
-        self._shown = self._done
+        if self._lines:
+            self._lines.append((now, self._done))
+        self._shown, self._shown_at = self._done, now
 
 
 def _duration(seconds: float) -> str:

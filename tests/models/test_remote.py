@@ -127,21 +127,26 @@ def _noting(seen: list[str]) -> Callable[..., None]:
 # What a server cannot do is found out once and said
 
 
+@pytest.mark.parametrize("status", [400, 422, 500])
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("seed", "Unrecognized request argument supplied: seed"),
-        ("logprobs", "This model does not support log probs: log_probs"),
+        ("seed", "invalid request: Unrecognized request argument supplied: seed"),
+        ("logprobs", "Invalid: this model gives no log probs: log_probs"),
         ("temperature", "Unsupported value: 'temperature' does not support 0.0 with this model"),
         ("stop", "stop is not supported"),
-        ("top_k", "extra fields not permitted: top_k"),
-        ("response_format", "response_format json_schema is unavailable"),
-        ("reasoning_effort", "unknown field reasoning_effort"),
+        ("top_k", "1 validation error: extra fields not permitted: top_k"),
+        ("response_format", "response_format json_schema is not supported"),
+        ("reasoning_effort", "1 validation error for body: unknown field reasoning_effort"),
     ],
 )
-def test_what_is_refused_is_left_out_and_said_once(name: str, message: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_what_is_refused_is_left_out_and_said_once(
+    name: str, message: str, status: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Some servers answer what they do not take with status 500."""
+
     def fault(request: Request, number: int) -> str:
-        return f"400 {message}" if name in request else ""
+        return f"{status} {message}" if name in request else ""
 
     prompt = Prompt(PROMPT.messages, schema={"type": "object"})
     sampling = Sampling(temperature=0.0, top_k=3, stop=("STOP",), effort="low")
@@ -189,6 +194,22 @@ def test_capabilities(caplog: pytest.LogCaptureFixture) -> None:
         assert (found.log_probabilities, found.structured_output, found.hidden_states) == (False, False, False)
         said = " ".join(record.getMessage() for record in caplog.records)
         assert "no log probabilities" in said and "no structured output" in said
+
+
+def test_a_breakdown_is_no_refusal() -> None:
+    """A field that happens to stand in the message of status 500 is not given up."""
+    fault: Callable[[Request, int], str] = lambda request, number: "500 temperature sensor, seed" if number < 2 else ""  # noqa: E731
+    with serving(FaultyServer(fault=fault)) as server:
+        assert one(server, retries=8).text == "Hello."
+    assert {"temperature", "seed"} <= server.requests[-1].keys()
+
+
+def test_a_server_that_breaks_down_over_a_schema_gives_no_structured_output() -> None:
+    def fault(request: Request, number: int) -> str:
+        return "500 no idea" if "response_format" in request else ""
+
+    with serving(FaultyServer(fault=fault)) as server:
+        assert not model_at(server, retries=1).capabilities.structured_output
 
 
 # --------------------------------------------------------------------------------------------------

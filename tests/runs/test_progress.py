@@ -47,7 +47,35 @@ def test_the_end_shows_where_it_stopped() -> None:
         progress.advance(3)
         clock.now += 1
         raise KeyboardInterrupt
-    assert stream.getvalue() == "measure: 3/10 (30%), 0:00:02 left\n"
+    assert stream.getvalue() == "measure: 3/10 (30%), time left unknown\n"
+
+
+def test_nothing_is_said_for_a_while_while_nothing_gets_done() -> None:
+    stream, clock = io.StringIO(), Clock()
+    with Progress("answers", 10, stream, clock) as progress:
+        for _ in range(150):
+            clock.now += 1
+            progress.advance(0)
+        progress.advance(1)
+        clock.now += 5
+        progress.advance(1)
+    assert stream.getvalue().splitlines() == [
+        "answers: 0/10 (0%), time left unknown",
+        "answers: 0/10 (0%), time left unknown",
+        "answers: 0/10 (0%), time left unknown",
+        "answers: 1/10 (10%), time left unknown",
+        "answers: 2/10 (20%), 0:00:40 left",
+    ]
+
+
+def test_the_wait_for_the_first_steps_says_nothing_about_the_rest() -> None:
+    stream, clock = io.StringIO(), Clock()
+    with Progress("answers", 100, stream, clock) as progress:
+        clock.now += 60  # a compilation
+        progress.advance(10)
+        clock.now += 10
+        progress.advance(10)
+    assert stream.getvalue().splitlines()[-1] == "answers: 20/100 (20%), 0:01:20 left"
 
 
 def test_nothing_to_do() -> None:
