@@ -40,6 +40,9 @@ class KeptRun:
         self.path = path
         self.levenshtein = levenshtein
         made_with: dict[str, Any] = read_config(path)["fingerprint"]
+        self.samples = SampleStore(path / SAMPLES_FILE)
+        self.features = FeatureStore(path / FEATURES_FOLDER)
+        check_finished(path, self.samples, self.features)
         if missing := sorted({"command", "model", "suite", "suite_digest", "seed", "layers"} - made_with.keys()):
             raise InputError(f"{path} was made by another version ({missing[0]} is missing): run its command again")
         self.options: dict[str, Any] = {**made_with, **changes}
@@ -49,9 +52,6 @@ class KeptRun:
                 known = " ".join(map(str, recorded)) or "none"
                 raise InputError(f"--layers {layer}: {path} recorded {known}; measure again to record others")
         self._layer_places = [recorded.index(layer) for layer in self.options["layers"]]
-        self.samples = SampleStore(path / SAMPLES_FILE)
-        self.features = FeatureStore(path / FEATURES_FOLDER)
-        check_finished(path, self.samples, self.features)
 
     @property
     def command(self) -> str:

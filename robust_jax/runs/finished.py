@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from robust_jax.errors import InputError
-from robust_jax.runs.directory import FEATURES_FOLDER, read_config
+from robust_jax.runs.directory import CONFIG_FILE, FEATURES_FOLDER, read_config
 from robust_jax.runs.features import FeatureStore
 from robust_jax.runs.samples import SampleStore, sample_key
 from robust_jax.runs.writing import SAMPLES_FILE, json_text, keeping, write_atomically
 
 FINISHED_FILE = "finished.json"
 FILES = "files"
-"""Where the digests of files stand in it, beside the arms."""
+"""Where the digests of files stand in it, beside the arms: of the run's record, its answers and its protocol's own."""
 
 
 class FinishedRun:
@@ -47,13 +47,14 @@ def write_finished(directory: Path, samples: SampleStore, features: FeatureStore
     """Mark a run as finished: how many answers, and how many of them with features, every arm has of every item.
 
     Args:
-        files: names of other files of the run that must stay as they are.
+        files: names of files of the protocol that must stay as they are, like the run's record and its answers.
 
     Raises:
         RunError: the disk fails.
     """
     with keeping(directory):
-        content = {**_counts(samples, features), FILES: {name: _digest(directory / name) for name in files}}
+        digests = {name: _digest(directory / name) for name in (CONFIG_FILE, SAMPLES_FILE, *files)}
+        content = {**_counts(samples, features), FILES: digests}
         write_atomically(directory / FINISHED_FILE, (json_text(content) + "\n").encode())
 
 
@@ -66,9 +67,7 @@ def check_finished(directory: Path, samples: SampleStore, features: FeatureStore
     path = directory / FINISHED_FILE
     with intact(path):
         expected, found = json.loads(read_finished_file(path)), _counts(samples, features)
-        for name, digest in expected.pop(FILES, {}).items():
-            if _digest(directory / name) != digest:
-                raise InputError(f"{directory / name} is not what the run wrote: run its command again")
+        digests = expected.pop(FILES, {})
         for arm in expected | found:
             of_arm = expected.get(arm, {})
             for item in of_arm | found.get(arm, {}):
@@ -76,6 +75,10 @@ def check_finished(directory: Path, samples: SampleStore, features: FeatureStore
                     raise InputError(
                         f"{directory} has lost answers or features of {item} ({arm}): run its command again"
                     )
+        for name, digest in digests.items():
+            if _digest(directory / name) != digest:
+                mending = "put the original back" if name in (CONFIG_FILE, SAMPLES_FILE) else "run its command again"
+                raise InputError(f"{directory / name} is not what the run wrote: {mending}")
 
 
 def _digest(path: Path) -> str | None:

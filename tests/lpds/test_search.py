@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -179,6 +180,31 @@ def test_a_report_on_a_run_that_lost_something_is_refused_and_a_rerun_mends_it(
     assert (out / "results.json").read_bytes() == before
     assert search(suite, out) == 0
     assert (out / "results.json").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("name", "pattern", "edited"),
+    [
+        ("config.yaml", r"shrinkage: \S+", "shrinkage: foo"),
+        ("config.yaml", r"layers:\n\s*- 2", "layers: null"),
+        ("config.yaml", r"seed: 0", "seed: x"),
+        ("samples.jsonl", r'"score": ?0.0', '"score": 1.0'),
+    ],
+)
+def test_a_report_on_an_edited_run_is_refused(
+    suite: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, pattern: str, edited: str
+) -> None:
+    out = tmp_path / "run"
+    assert search(suite, out) == 0
+    results, written = (out / "results.json").read_bytes(), (out / name).read_text()
+    (out / name).write_text(re.sub(pattern, edited, written))
+    assert (out / name).read_text() != written
+    capsys.readouterr()
+    assert main(["report", str(out)]) == 2
+    assert capsys.readouterr().err == f"robust-jax: {out / name} is not what the run wrote: put the original back\n"
+    assert (out / "results.json").read_bytes() == results
+    (out / name).write_text(written)
+    assert main(["report", str(out)]) == 0
 
 
 def test_killed_at_any_moment_it_resumes_to_the_same_results(suite: Path, tmp_path: Path) -> None:
