@@ -16,7 +16,11 @@ from robust_jax.models.registry import load_model, model_config
 from robust_jax.models.sharding import CACHE, Layout, MeshShape
 from robust_jax.types import FeatureRequest, Message, Prompt, Sampling
 
-QUESTION = "Ava has 3 apples and buys 4 more. How many apples does Ava have?"
+QUESTION = (
+    "On a farm, Ava collects 36 duck eggs and packs all of them into cartons. Every carton holds 6 eggs. "
+    "How many cartons does Ava fill?"
+)
+"""In the words of `grade_school`, which the built-in model knows alone."""
 RESERVED = 0.1
 """Share of a device's memory that is left to activations, logits and the runtime."""
 UNITS = {"": 1, "MB": 10**6, "GB": 10**9, "MIB": 2**20, "GIB": 2**30}

@@ -167,6 +167,8 @@ def _convert_word(name: str, hint: object, word: str) -> object:
         return word.lower() == "true"
     if not (isinstance(hint, type) and hint in SCALARS):
         raise TypeError(f"{name}: options of type {hint} are not supported")
+    if not word:
+        raise InputError(f"{name}: nothing is given")
     try:
         return hint(word)
     except ValueError:

@@ -170,6 +170,7 @@ def test_a_misspelt_option_names_the_one_that_was_meant(tmp_path: Path) -> None:
         (["--shots", "--seed", "1"], "'--shots'"),
         (["stray"], "unexpected argument 'stray'"),
         (["--attempts", "0"], "--attempts must be at least 1, not 0"),
+        (["--model="], "--model: nothing is given"),
         (["--limit=-1"], "--limit must be at least 1, not -1"),
         (["--shots", "-1"], "--shots must be at least 0"),
         (["--temperature", "nan"], "--temperature must be a finite number from 0, not nan"),
