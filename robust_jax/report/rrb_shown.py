@@ -46,7 +46,9 @@ def rewriting_headline(results: RewritingResults) -> Headline:
     average, original = results["average"]["change"], results["original"]["value"]
     if finite(average["value"]) is None or finite(original) is None:
         return Headline("There are too few answers to compare rewritten problems with the problems as they are.", "")
-    if _is_below_zero(average):
+    if original == 0:
+        sentence = "No problem is solved as it is, so that rewriting has nothing to take away."
+    elif _is_below_zero(average):
         sentence = f"Rewritten, problems are solved {points(-(average['value'] or 0))} points less often."
     elif _is_above_zero(average):
         sentence = "Rewritten, problems are solved more often than as they are."
@@ -175,7 +177,10 @@ def dilution_headline(results: DilutionResults) -> Headline:
     total = effects.get("total")
     if total is None or finite(total["value"]) is None:
         return Headline("There are too few answers to compare contexts of several problems with single ones.", "")
-    if _is_below_zero(total):
+    alone = next((row["accuracy"]["value"] for row in results["conditions"] if row["n"] == 1), None)
+    if alone == 0:
+        sentence = "No problem is solved alone, so that the ones before it have nothing to take away."
+    elif _is_below_zero(total):
         sentence = f"As the last of {last}, a problem is solved {points(-(total['value'] or 0))} points less often."
     elif _is_above_zero(total):
         sentence = f"As the last of {last}, a problem is solved more often than alone."

@@ -1,0 +1,46 @@
+"""The headlines of RRB's reports claim what the stored intervals allow, and nothing where nothing could change."""
+
+from typing import Any, cast
+
+import pytest
+
+from robust_jax.report.rrb_inputs import DilutionResults, RewritingResults
+from robust_jax.report.rrb_shown import dilution_headline, rewriting_headline
+
+
+def interval(value: float | None, low: float | None = None, high: float | None = None, n: int = 9) -> dict[str, Any]:
+    return {"value": value, "low": low, "high": high, "n": n}
+
+
+@pytest.mark.parametrize(
+    ("original", "change", "said"),
+    [
+        (1.0, (-0.5, -0.6, -0.4), "Rewritten, problems are solved 50.0 points less often."),
+        (0.5, (-0.1, -0.3, 0.1), "no clear difference"),
+        (0.5, (0.2, 0.1, 0.3), "more often than as they are"),
+        (0.0, (0.0, 0.0, 0.0), "No problem is solved as it is"),
+        (None, (None, None, None), "too few answers"),
+    ],
+)
+def test_rewriting(original: float | None, change: tuple[float | None, ...], said: str) -> None:
+    row = {"name": "rail_fence", "accuracy": interval(original), "change": interval(*change)}
+    results = {"average": {"change": interval(*change)}, "original": interval(original), "perturbations": [row]}
+    assert said in rewriting_headline(cast(RewritingResults, results)).sentence
+
+
+@pytest.mark.parametrize(
+    ("alone", "change", "said"),
+    [
+        (1.0, (-0.5, -0.6, -0.4), "As the last of 3, a problem is solved 50.0 points less often."),
+        (0.5, (-0.1, -0.3, 0.1), "about as often as alone"),
+        (0.5, (0.2, 0.1, 0.3), "more often than alone"),
+        (0.0, (0.0, 0.0, 0.0), "No problem is solved alone"),
+        (None, (None, None, None), "too few answers"),
+    ],
+)
+def test_dilution(alone: float | None, change: tuple[float | None, ...], said: str) -> None:
+    results = {
+        "conditions": [{"n": 1, "condition": "alone", "accuracy": interval(alone)}],
+        "effects": [{"n": n, "effect": "total", "change": interval(*change)} for n in (2, 3)],
+    }
+    assert said in dilution_headline(cast(DilutionResults, results)).sentence
