@@ -6,36 +6,32 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from time import thread_time
 
 import numpy as np
 from jaxtyping import Bool, Int
 
 from robust_jax.errors import InputError
+from robust_jax.problems.cost import Cost, cost, length_of
 from robust_jax.problems.expressions import Expression
 from robust_jax.problems.intervals import Column, Table, possible
 from robust_jax.types import Size, Slot, Value
 
 ENUMERABLE = 200_000
 """A product of domains up to which all combinations are gone through, and the length of a list of partial ones."""
+DRAWING_WORK = 300_000.0
+"""What one draw may cost, in the unit of `robust_jax.problems.cost`; the lists that it needs are apart."""
+LISTING_WORK = 800_000.0
+"""What a list of fillings may cost; one that would cost more is not used."""
+COUNTING_WORK = 10_000_000.0
+"""What it may cost to count the valid fillings; where it would cost more there is a bound."""
+_LESSER_WORK = 100_000.0
+"""What shortening the domains may cost, and finding out which constraint is to blame."""
 FIRST_TRIES = 192
 """Rejected draws after which listing fillings is cheaper than going on."""
-MAX_TRIES = 5_000_000
-"""Rejected draws after which a component counts as unsatisfiable; for every 10 characters of constraints, so many fewer
-times."""
-MAX_SECONDS = 0.8
-"""Time of the thread after which a draw is given up, because the constraints are built to take long."""
-MAX_SECONDS_EACH = 0.002
-"""Mean time of looking at a combination beyond which a draw is given up, once it has taken this long `_FEW` times."""
-_FEW = 100
-_HOPELESS = 5
-"""How many times the time there is may seem to be needed."""
-LISTING_WORK = 500_000
+LISTED = 500_000
 """Combinations that are looked at, at most, to list the partial fillings of a component that is too large."""
-_BLAME_SECONDS = 0.1
-"""Time of the thread that goes into finding out which constraint is to blame."""
-_USUAL_LENGTH = 2_000
-"""Characters of a component's constraints; with twice as many, half the combinations are looked at."""
+_FILLING = Cost(exact=1.0, screened=0.1)
+"""What it costs to write down a filling, without the constraints."""
 _BLOCK = 16
 """Draws that are asked of the generator at once, as long as a valid one is soon found."""
 _BLOCKS = (64, 512, 4_096)
@@ -72,31 +68,25 @@ class _Partial:
         return _Partial(tuple(sorted(self.columns)), rows[np.lexsort(rows.T[::-1])] if self.columns else rows)
 
 
-class _OutOfTime(InputError):
-    """Constraints take too long."""
+class _TooMuchWork(InputError):
+    """Constraints cost too much."""
 
 
-class _Clock:
-    """The time of the thread that goes into evaluating constraints."""
+@dataclass
+class _Budget:
+    """The work that is left for a draw or a list."""
 
-    def __init__(self, where: str, planned: int = 0) -> None:
-        self.where = where
-        self.planned = planned
-        """Combinations that have to be looked at in any case."""
-        self._started = thread_time()
-        self._evaluations = 0
+    left: float
 
-    def check(self, evaluated: int = 1) -> None:
-        """Give up constraints that are built to take long, after so many more combinations were looked at.
+    def spend(self, work: float) -> None:
+        """Account for work that is about to be done.
 
         Raises:
-            _OutOfTime: they took too long.
+            _TooMuchWork: so much is not left.
         """
-        self._evaluations += evaluated
-        spent, looked_at = thread_time() - self._started, max(self._evaluations, _FEW)
-        is_hopeless = looked_at > _FEW and spent / looked_at * self.planned > _HOPELESS * MAX_SECONDS
-        if is_hopeless or spent > min(MAX_SECONDS, MAX_SECONDS_EACH * looked_at):
-            raise _OutOfTime(f"{self.where}: its constraints take too long to evaluate: simplify them")
+        self.left -= work
+        if self.left < 0:
+            raise _TooMuchWork
 
 
 @dataclass(frozen=True)
@@ -123,7 +113,7 @@ class Component:
         """
         try:
             filling = self._drawn(rng)
-        except _OutOfTime:
+        except _TooMuchWork:
             filling = None
         if filling is None:
             raise InputError(self._blame(rng))
@@ -133,41 +123,38 @@ class Component:
         lengths = [len(domain) for domain in self._domains]
         if not self.constraints and not self.distinct:
             return self._filling(rng.integers(lengths).tolist())
-        clock = _Clock(self.where)
+        budget = _Budget(DRAWING_WORK)
         for _ in range(0, FIRST_TRIES, _BLOCK):
             for row in rng.integers(lengths, size=(_BLOCK, len(lengths))).tolist():
-                clock.check()
                 filling = self._filling(row)
-                if self.is_valid(filling):
+                if self._is_valid(filling, budget):
                     return filling
-        if self._combinations is None:
-            return self._draw_rare(rng, clock)
+        if self._listed is None:
+            return self._draw_rare(rng, budget)
         return self._listed[int(rng.integers(len(self._listed)))] if self._listed else None
 
-    def _draw_rare(self, rng: np.random.Generator, clock: _Clock) -> tuple[Value, ...] | None:
-        """A filling where there are too many combinations to list and valid ones are not met soon."""
+    def _draw_rare(self, rng: np.random.Generator, budget: _Budget) -> tuple[Value, ...] | None:
+        """A filling where the valid ones cannot be listed and are not met soon."""
         for size in _BLOCKS:
-            if filling := self._first_valid(self._rows(rng, size), clock):
+            if filling := self._first_valid(self._rows(rng, size), budget):
                 return filling
-        listed, clock = self._partial, _Clock(self.where)
+        listed = self._partial
         size = _BLOCK if len(listed.columns) == len(self.slots) else _LARGE_BLOCK
-        for _ in range(0, MAX_TRIES // max(1, self._length // 10) if len(listed.rows) else 0, size):
+        while len(listed.rows):
             rows = self._rows(rng, size)
             rows[:, listed.columns] = listed.rows[rng.integers(len(listed.rows), size=size)]
-            if filling := self._first_valid(rows, clock):
+            if filling := self._first_valid(rows, budget):
                 return filling
         return None
 
     def _rows(self, rng: np.random.Generator, count: int) -> Rows:
         return rng.integers([len(domain) for domain in self._domains], size=(count, len(self.slots)))
 
-    def _first_valid(self, rows: Rows, clock: _Clock) -> tuple[Value, ...] | None:
-        rows_left = rows[self._possible(rows)].tolist()
-        clock.check(len(rows))
-        for filling in map(self._filling, rows_left):
-            if self.is_valid(filling):
+    def _first_valid(self, rows: Rows, budget: _Budget) -> tuple[Value, ...] | None:
+        budget.spend(len(rows) * self._cost.screened)
+        for filling in map(self._filling, rows[self._possible(rows)].tolist()):
+            if self._is_valid(filling, budget):
                 return filling
-            clock.check()
         return None
 
     def _filling(self, row: Sequence[int]) -> tuple[Value, ...]:
@@ -175,11 +162,19 @@ class Component:
 
     def is_valid(self, filling: Sequence[Value]) -> bool:
         """Whether the constraints hold; the domains are not looked at."""
+        return self._is_valid(filling, _Budget(math.inf))
+
+    def _is_valid(self, filling: Sequence[Value], budget: _Budget) -> bool:
+        budget.spend(_FILLING.exact)
         values = dict(zip(self._names, filling, strict=True))
         for group in self.distinct:
             if len({values[name] for name in group}) < len(group):
                 return False
-        return all(constraint.holds(values) for constraint in self.constraints)
+        for constraint, price in self._prices:
+            budget.spend(price.exact)
+            if not constraint.holds(values):
+                return False
+        return True
 
     @cached_property
     def size(self) -> Size:
@@ -191,33 +186,36 @@ class Component:
             not self.distinct or (is_one_group and all(slot.domain == self.slots[0].domain for slot in self.slots))
         ):
             return Size(math.perm(lengths[0], len(lengths)) if self.distinct else product, exact=True)
-        if self._combinations is not None:
-            return Size(sum(map(self.is_valid, map(self._filling, self._combinations.tolist()))), exact=True)
-        listed = self._partial
-        if len(listed.columns) == len(lengths) and len(listed.rows) <= COUNTABLE:
-            return Size(sum(self.is_valid(self._filling(row)) for row in listed.rows.tolist()), exact=True)
-        others = math.prod(length for index, length in enumerate(lengths) if index not in listed.columns)
-        return Size(len(listed.rows) * others, exact=False)
+        rows, countable, others = self._combinations, ENUMERABLE, 1
+        if rows is None:
+            rows, countable = self._partial.rows, COUNTABLE
+            others = product // math.prod(lengths[index] for index in self._partial.columns)
+        if others == 1 and len(rows) <= countable:
+            listed = self._valid(rows, _Budget(COUNTING_WORK))
+            if listed is not None:
+                return Size(len(listed), exact=True)
+        return Size(len(rows) * others, exact=False)
 
     @cached_property
-    def _listed(self) -> list[tuple[Value, ...]]:
-        """Every valid filling, in the order of the domains, where there are not too many combinations."""
-        assert self._combinations is not None
-        clock, listed = _Clock(self.where, planned=len(self._combinations)), []
-        for filling in map(self._filling, self._combinations.tolist()):
-            clock.check()
-            if self.is_valid(filling):
-                listed.append(filling)
-        return listed
+    def _listed(self) -> list[tuple[Value, ...]] | None:
+        """Every valid filling, in the order of the domains; None where they are too many or cost too much to find."""
+        return None if self._combinations is None else self._valid(self._combinations, _Budget(LISTING_WORK))
 
     @cached_property
     def _combinations(self) -> Rows | None:
         """Every combination that may be valid, in the order of the domains; None where there are too many to try."""
         lengths = [len(domain) for domain in self._domains]
-        if math.prod(lengths) > ENUMERABLE:
+        if math.prod(lengths) > min(ENUMERABLE, LISTING_WORK / self._cost.screened):
             return None
         rows = np.indices(lengths).reshape(len(lengths), -1).T
         return rows[self._possible(rows)]
+
+    def _valid(self, rows: Rows, budget: _Budget) -> list[tuple[Value, ...]] | None:
+        """The valid ones of some fillings; None where it costs too much to tell."""
+        try:
+            return [filling for filling in map(self._filling, rows.tolist()) if self._is_valid(filling, budget)]
+        except _TooMuchWork:
+            return None
 
     @cached_property
     def _partial(self) -> _Partial:
@@ -226,32 +224,45 @@ class Component:
         Constraints are taken up one by one, always the one that promises the shortest list, as long as there is one
         whose list is not too long.
         """
-        lengths = [len(domain) for domain in self._domains]
+        listed, budget = _Partial((), np.zeros((1, 0), np.int64)), _Budget(LISTING_WORK)
+        try:
+            promising = self._promising(budget)
+            while extension := self._extended(listed, promising, budget):
+                listed = extension
+        except _TooMuchWork:
+            pass
+        return listed.in_order()
+
+    def _promising(self, budget: _Budget) -> list[tuple[frozenset[int], float]]:
+        """The slots of every constraint, and the share of random fillings that it may hold for."""
+        budget.spend(_SAMPLE * self._cost.screened)
         sample = self._rows(np.random.default_rng(0), _SAMPLE)
         columns = {name: Column(self._tables[index], sample[:, index]) for index, name in enumerate(self._names)}
-        pending = [
+        return [
             (frozenset(self._names.index(name) for name in c.names), possible(c, columns, _SAMPLE).mean() + 1 / _SAMPLE)
             for c in self.constraints
         ]
-        listed = _Partial((), np.zeros((1, 0), np.int64))
-        work = LISTING_WORK // max(1, self._length // _USUAL_LENGTH)
-        while True:
-            promises = {
-                slots - set(listed.columns): share * math.prod(lengths[index] for index in slots - set(listed.columns))
-                for slots, share in pending
-                if len(listed.rows) * math.prod(lengths[i] for i in slots - set(listed.columns)) <= work
-                and not slots <= set(listed.columns)
-            }
-            if not promises:
-                return listed.in_order()
-            added = min(promises, key=lambda slots: (promises[slots], sorted(slots)))
-            wider = listed.extended(sorted(added), lengths)
-            rows = np.zeros((len(wider.rows), len(lengths)), np.int64)
-            rows[:, wider.columns] = wider.rows
-            narrowed = wider.rows[self._possible(rows, wider.columns)]
-            if len(narrowed) > ENUMERABLE:
-                return listed.in_order()
-            listed = _Partial(wider.columns, narrowed)
+
+    def _extended(
+        self, listed: _Partial, promising: Sequence[tuple[frozenset[int], float]], budget: _Budget
+    ) -> _Partial | None:
+        """With the slots of one constraint more; None where every list would be too long."""
+        lengths = [len(domain) for domain in self._domains]
+        promises = {}
+        for slots, share in promising:
+            added = slots - set(listed.columns)
+            combinations = math.prod(lengths[index] for index in added)
+            if added and len(listed.rows) * combinations <= LISTED:
+                promises[added] = share * combinations
+        if not promises:
+            return None
+        added = min(promises, key=lambda slots: (promises[slots], sorted(slots)))
+        budget.spend(len(listed.rows) * math.prod(lengths[index] for index in added) * self._cost.screened)
+        wider = listed.extended(sorted(added), lengths)
+        rows = np.zeros((len(wider.rows), len(lengths)), np.int64)
+        rows[:, wider.columns] = wider.rows
+        narrowed = wider.rows[self._possible(rows, wider.columns)]
+        return _Partial(wider.columns, narrowed) if len(narrowed) <= ENUMERABLE else None
 
     def _possible(self, rows: Rows, known: Sequence[int] | None = None) -> Bool[np.ndarray, " C"]:
         """Which rows may be valid, as far as the known columns tell; False only for what certainly is not."""
@@ -264,9 +275,14 @@ class Component:
         return result
 
     @cached_property
-    def _length(self) -> int:
-        """Characters of all constraints."""
-        return sum(len(constraint.source) for constraint in self.constraints)
+    def _cost(self) -> Cost:
+        """Of looking at one combination, if every constraint has to be evaluated."""
+        return sum((price for _, price in self._prices), _FILLING)
+
+    @cached_property
+    def _prices(self) -> list[tuple[Expression, Cost]]:
+        lengths = {slot.name: length_of(slot.domain) for slot in self.slots}
+        return [(constraint, cost(constraint, lengths)) for constraint in self.constraints]
 
     @cached_property
     def _names(self) -> tuple[str, ...]:
@@ -279,32 +295,27 @@ class Component:
     @cached_property
     def _domains(self) -> tuple[Sequence[Value], ...]:
         """The slots' domains without the values that a constraint on that slot alone rules out."""
-        clock = _Clock(self.where)
-        return tuple(self._filtered(slot, clock) for slot in self.slots)
+        budget = _Budget(_LESSER_WORK)
+        return tuple(self._filtered(slot, budget) for slot in self.slots)
 
-    def _filtered(self, slot: Slot, clock: _Clock) -> Sequence[Value]:
-        constraints = [constraint for constraint in self.constraints if constraint.names == {slot.name}]
-        if not constraints or len(slot.domain) > ENUMERABLE:
+    def _filtered(self, slot: Slot, budget: _Budget) -> Sequence[Value]:
+        constraints = [(c, price.exact) for c, price in self._prices if c.names == {slot.name}]
+        work = len(slot.domain) * sum(price for _, price in constraints)
+        if not constraints or len(slot.domain) > ENUMERABLE or work > budget.left:
             return slot.domain
-        kept = []
-        for value in slot.domain:
-            clock.check()
-            if all(constraint.holds({slot.name: value}) for constraint in constraints):
-                kept.append(value)
+        budget.spend(work)
+        kept = [value for value in slot.domain if all(c.holds({slot.name: value}) for c, _ in constraints)]
         # Where nothing is left, drawing from the whole domain fails and says which constraint is to blame.
         return tuple(kept) or slot.domain
 
     def _blame(self, rng: np.random.Generator) -> str:
         """Which constraint fails most, each counted on its own."""
         failures = dict.fromkeys([c.source for c in self.constraints], 0)
-        draws, started = 0, thread_time()
-        for row in rng.integers([len(slot.domain) for slot in self.slots], size=(1_000, len(self.slots))).tolist():
+        draws = max(1, min(1_000, int(_LESSER_WORK / self._cost.exact)))
+        for row in rng.integers([len(slot.domain) for slot in self.slots], size=(draws, len(self.slots))).tolist():
             values = {slot.name: slot.domain[index] for slot, index in zip(self.slots, row, strict=True)}
             for constraint in self.constraints:
                 failures[constraint.source] += not constraint.holds(values)
-            draws += 1
-            if thread_time() - started > _BLAME_SECONDS:
-                break
         if not failures:
             return f"{self.where}: the slots {', '.join(self._names)} cannot be pairwise distinct: add values"
         worst = max(failures, key=lambda source: failures[source])

@@ -2,6 +2,8 @@
 
 import itertools
 from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -9,11 +11,14 @@ import pytest
 from scipy.stats import chisquare
 
 from robust_jax.errors import InputError
-from robust_jax.problems import fillings
+from robust_jax.problems import fillings, list_suites
 from robust_jax.problems.domains import Grid
 from robust_jax.problems.expressions import parse
 from robust_jax.problems.fillings import Component
-from robust_jax.types import Pair, Size, Slot, Value
+from robust_jax.problems.loaded import Loaded
+from robust_jax.problems.template import SymbolicTemplate
+from robust_jax.randomness import rng
+from robust_jax.types import Pair, Point, Size, Slot, Suite, Template, Value
 
 
 def component(domains: dict[str, tuple[Value, ...] | Grid], constraints: list[str]) -> Component:
@@ -40,8 +45,8 @@ def test_rare_fillings_are_drawn_evenly(monkeypatch: pytest.MonkeyPatch) -> None
         for a, d in itertools.product(range(1, 97), range(1, 13))
         if 96 % a == 0 and a + 96 // a < 100 and (d < 7 or a + 96 // a + 1 > 60)
     }
-    rng = np.random.default_rng(0)
-    counts = Counter(rare.draw(rng) for _ in range(12 * len(valid)))
+    generator = np.random.default_rng(0)
+    counts = Counter(rare.draw(generator) for _ in range(12 * len(valid)))
     assert counts.keys() == valid
     assert chisquare([*counts.values()]).pvalue > 1e-4
     assert rare.size == Size(len(valid), exact=True)
@@ -66,7 +71,25 @@ def test_a_bound_is_never_too_small() -> None:
 
 
 def test_what_nothing_satisfies_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fillings, "MAX_TRIES", 50_000)
+    monkeypatch.setattr(fillings, "DRAWING_WORK", 30_000.0)
     domains: dict[str, tuple[Value, ...] | Grid] = {"n": HUNDRED, "m": HUNDRED, "k": HUNDRED, "j": HUNDRED}
     with pytest.raises(InputError, match=r"fails most is 'n \* m == 10007'"):
         component(domains, ["n * m == 10007", "k < j", "m < j"]).draw(np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("suite", [*list_suites(), "symbolic", "p1", "p2"])
+def test_good_templates_need_less_than_a_third_of_the_work(
+    suite: str, apple: Callable[[str], Loaded], bundled: Callable[[str], Suite], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that no template of theirs is near to being refused: with a third, every draw is still the same."""
+
+    def draws(template: Template) -> list[Point]:
+        return [template.random(rng(seed, "draws", template.id)) for seed in range(2)]
+
+    templates = bundled(suite).templates if suite in list_suites() else apple(suite).suite.templates
+    drawn = [draws(template) for template in templates]
+    for name in ("DRAWING_WORK", "LISTING_WORK", "_LESSER_WORK"):
+        monkeypatch.setattr(fillings, name, getattr(fillings, name) / 3)
+    for template, points in zip(templates, drawn, strict=True):
+        assert isinstance(template, SymbolicTemplate)
+        assert draws(replace(template)) == points, template.id

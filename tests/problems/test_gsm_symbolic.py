@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
@@ -15,11 +16,12 @@ from robust_jax.problems.grading import read_number
 from robust_jax.problems.gsm_symbolic import read_gsm_symbolic
 from robust_jax.problems.gsm_symbolic.domains import read_draw
 from robust_jax.problems.gsm_symbolic.word_lists import WORD_LISTS, read_word
+from robust_jax.problems.loaded import Loaded
 from robust_jax.problems.template import SymbolicTemplate
 from robust_jax.types import Number, Pair
+from tests.problems.conftest import APPLE
 from tests.problems.plain_gsm_symbolic import PlainFile
 
-APPLE = Path(__file__).parents[3] / "shared/data/gsm_symbolic/templates"
 TABLE = yaml.safe_load((Path(__file__).parent / "gsm_symbolic_files.yaml").read_text())
 
 QUESTION = """{name,Zelda} plants {n,12} {color,red} tulips in {k,3} beds on {d1,Monday} and {more,7} on {d2,Tuesday}. \
@@ -263,18 +265,17 @@ def test_a_base_that_violates_a_condition_is_noted(tmp_path: Path) -> None:
 # --------------------------------------------------------------------------------------------------
 # Apple's files
 
-needs_files = pytest.mark.skipif(not APPLE.exists(), reason="GSM-Symbolic is not here")
 
-
-@needs_files
 @pytest.mark.parametrize(("folder", "count"), [("symbolic", 100), ("p1", 100), ("p2", 50)])
-def test_every_file_is_usable_and_the_originals_have_their_answers(folder: str, count: int) -> None:
+def test_every_file_is_usable_and_the_originals_have_their_answers(
+    folder: str, count: int, apple: Callable[[str], Loaded]
+) -> None:
     """The table names the files that contradict themselves, and those whose gold is the changed problem's answer.
 
     In p1 and p2, `answer` belongs to the problem that a file was changed from, so that it differs from the default
     values' answer nearly everywhere.
     """
-    loaded = read_problems(str(APPLE / folder))
+    loaded = apple(folder)
     assert len(loaded.suite.templates) == count and not loaded.rejected
     table = TABLE[folder]
     assert {note.partition(".json")[0] for note in loaded.notes} == table["inconsistent"].keys()
@@ -290,10 +291,10 @@ def test_every_file_is_usable_and_the_originals_have_their_answers(folder: str, 
     assert without_base == {name for name, reason in table["inconsistent"].items() if "no base" in reason}
 
 
-def check_fillings(folder: str, fillings: int) -> None:
+def check_fillings(loaded: Loaded, folder: str, fillings: int) -> None:
     """Every filling satisfies the file's own conditions, run as Python, and its solution ends in its answer."""
     believed = {name for name, reason in TABLE[folder]["inconsistent"].items() if reason.startswith("#answer")}
-    for template in read_problems(str(APPLE / folder)).suite.templates:
+    for template in loaded.suite.templates:
         rng, plain = np.random.default_rng(int(template.id)), PlainFile(APPLE / folder / f"{template.id}.json")
         for _ in range(fillings):
             point = template.random(rng)
@@ -307,24 +308,21 @@ def check_fillings(folder: str, fillings: int) -> None:
             assert answer == final or template.id in believed, template.id
 
 
-@needs_files
 @pytest.mark.parametrize("folder", ["symbolic", "p1", "p2"])
-def test_fillings_of_some_files(folder: str) -> None:
-    check_fillings(folder, 3)
+def test_fillings_of_some_files(folder: str, apple: Callable[[str], Loaded]) -> None:
+    check_fillings(apple(folder), folder, 3)
 
 
-@needs_files
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("folder", ["symbolic", "p1", "p2"])
-def test_a_thousand_fillings_of_every_file(folder: str) -> None:
-    check_fillings(folder, 1000)
+def test_a_thousand_fillings_of_every_file(folder: str, apple: Callable[[str], Loaded]) -> None:
+    check_fillings(apple(folder), folder, 1000)
 
 
-@needs_files
-def test_fractions_are_exact_where_floats_lose_one() -> None:
+def test_fractions_are_exact_where_floats_lose_one(apple: Callable[[str], Loaded]) -> None:
     """The rent of 0049: with floats, int() gives one dollar too little for some fillings."""
-    [template] = read_problems(str(APPLE / "symbolic/0049.json")).suite.templates
+    [template] = apple("symbolic/0049.json").suite.templates
     rng, lost = np.random.default_rng(0), 0
     for _ in range(300):
         variation = template.fill(template.random(rng))
@@ -336,9 +334,8 @@ def test_fractions_are_exact_where_floats_lose_one() -> None:
     assert lost
 
 
-@needs_files
-def test_no_text_keeps_a_brace() -> None:
-    for folder in ("symbolic", "p1", "p2"):
-        for template in read_problems(str(APPLE / folder)).suite.templates:
-            variation = template.fill(template.random(np.random.default_rng(0)))
-            assert not re.search(r"[{}]|<<|>>", variation.text + variation.trace), template.id
+@pytest.mark.parametrize("folder", ["symbolic", "p1", "p2"])
+def test_no_text_keeps_a_brace(folder: str, apple: Callable[[str], Loaded]) -> None:
+    for template in apple(folder).suite.templates:
+        variation = template.fill(template.random(np.random.default_rng(0)))
+        assert not re.search(r"[{}]|<<|>>", variation.text + variation.trace), template.id

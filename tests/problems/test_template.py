@@ -197,7 +197,7 @@ def test_size_is_a_product_over_what_constraints_do_not_connect() -> None:
 def test_an_unsatisfiable_template_names_the_constraint(
     domains: dict[str, Sequence[Value]], constraints: list[str], blamed: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fillings, "MAX_TRIES", 2_000)
+    monkeypatch.setattr(fillings, "DRAWING_WORK", 3_000.0)
     with pytest.raises(InputError, match="template t") as caught:
         make(domains, constraints).random(np.random.default_rng(0))
     assert f"'{blamed}'" in str(caught.value)
