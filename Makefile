@@ -3,11 +3,16 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 DEMO := demo-out
+FINETUNE_DEMO := finetune-demo-out
 
-.PHONY: demo install test test-slow lint types arrows check clean
+.PHONY: demo finetune-demo install test test-slow lint types arrows check clean
 
 demo: $(VENV)/.installed
 	$(BIN)/robust-jax lpds search --config experiments/demo.yaml --out $(DEMO)
+
+# Searches, trains on easy, on difficult and on random variations, and compares.
+finetune-demo: $(VENV)/.installed
+	$(BIN)/python experiments/finetuning.py --config experiments/finetuning-demo.yaml --out $(FINETUNE_DEMO)
 
 install: $(VENV)/.installed
 
@@ -48,4 +53,4 @@ $(VENV)/.installed-for-development: pyproject.toml
 	touch $@ $(VENV)/.installed
 
 clean:
-	rm -rf $(VENV) $(DEMO)
+	rm -rf $(VENV) $(DEMO) $(FINETUNE_DEMO)

@@ -1,1 +1,1 @@
-"""Supervised fine-tuning (paper Section 5): the loss, one step, and what builds on them."""
+"""Supervised fine-tuning on the variations that a search found, by difficulty (LPDS, Section 5)."""

@@ -319,6 +319,23 @@ class Command:
     run: Callable[..., None]
 
 
+def finetune_command(verb: str, options: str, summary: str) -> Command:
+    """A command of `finetune.commands`, with options of `finetune.options`."""
+
+    def options_type() -> type:
+        from robust_jax.finetune import options as finetune_options
+
+        chosen: type = getattr(finetune_options, options)
+        return chosen
+
+    def run(chosen: object) -> None:
+        from robust_jax.finetune import commands
+
+        getattr(commands, verb)(chosen)
+
+    return Command(("finetune", verb), summary, options_type, run)
+
+
 COMMANDS = (
     Command(("templates", "list"), "list the bundled suites", lambda: ListSuitesOptions, list_templates),
     Command(("templates", "show"), "print fillings with answers and solutions", lambda: ShowOptions, show_templates),
@@ -336,6 +353,12 @@ COMMANDS = (
     ),
     Command(("rrb", "run"), "ask problems as they are and rewritten (RRB)", rewriting_options, rewrite),
     Command(("rrb", "dilute"), "ask several problems in one context (RRB)", dilution_options, dilute),
+    finetune_command("data", "DataOptions", "make sets of what a search found, by difficulty (LPDS, Section 5)"),
+    finetune_command("run", "TrainOptions", "train a model on one of the sets, and evaluate it"),
+    finetune_command("evaluate", "EvaluateOptions", "have a model solve the sets as it is"),
+    finetune_command("sweep", "SweepOptions", "find hyper-parameters by Bayesian optimisation"),
+    finetune_command("table", "TableOptions", "put trained models side by side"),
+    finetune_command("export", "ExportOptions", "write a trained model as a Hugging Face checkpoint"),
     Command(("rrb", "transform"), "write rewritten problems, without a model", transform_options, transform),
     Command(("report",), "redraw the figures of finished runs, without a model", report_options, report),
     Command(("models", "list"), "what can be loaded", lambda: ListModelsOptions, list_models),

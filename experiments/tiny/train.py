@@ -15,14 +15,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import jax
-import jax.numpy as jnp
 import numpy as np
-import optax
 import orbax.checkpoint as ocp
 import tyro
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 
-from robust_jax.finetune.step import Batch, TrainState, adamw, train_step
+from robust_jax.finetune.optimizer import adamw, learning_rate
+from robust_jax.finetune.packing import Batch, Shape, packed, stacked
+from robust_jax.finetune.rows import Row
+from robust_jax.finetune.step import TrainState, compiled_step, put_together, take_apart
 from robust_jax.models.checkpoint import save_decoder
 from robust_jax.models.config import DecoderConfig
 from robust_jax.models.decoder import Decoder
@@ -120,7 +121,7 @@ def save_tokenizer(tokenizer: Tokenizer, directory: Path) -> None:
 
 def batches(suite: Suite, tokenizer: Tokenizer, options: Options, start: int) -> Iterator[Batch]:
     """Training batches from step `start` on; each group of 16 depends on the seed and its number alone."""
-    eos, pad = tokenizer.token_to_id(EOS), tokenizer.token_to_id(PAD)
+    eos = tokenizer.token_to_id(EOS)
     group = 16
     for number in range(start // group, math.ceil(options.steps / group)):
         generator = rng(options.seed, "batches", number)
@@ -129,27 +130,17 @@ def batches(suite: Suite, tokenizer: Tokenizer, options: Options, start: int) ->
         for index in templates:
             template = suite.templates[index]
             pairs.append(question_and_reply(suite, template.fill(template.random(generator))))
-        prompts = [encoding.ids for encoding in tokenizer.encode_batch([prompt for prompt, _ in pairs])]
-        replies = [
-            [*encoding.ids, eos]
-            for encoding in tokenizer.encode_batch([reply for _, reply in pairs], add_special_tokens=False)
-        ]
+        prompts = tokenizer.encode_batch([prompt for prompt, _ in pairs])
+        replies = tokenizer.encode_batch([reply for _, reply in pairs], add_special_tokens=False)
+        rows = [Row(tuple(prompt.ids), (*reply.ids, eos)) for prompt, reply in zip(prompts, replies, strict=True)]
         # Rows of like length share a batch, so little is spent on padding; the batches' order is random again.
-        order = sorted(range(len(pairs)), key=lambda row: len(prompts[row]) + len(replies[row]))
-        chunks = [order[i : i + options.batch] for i in range(0, len(order), options.batch)]
+        rows.sort(key=lambda row: len(row.tokens))
+        chunks = [rows[place : place + options.batch] for place in range(0, len(rows), options.batch)]
         for position, chunk in enumerate(generator.permutation(group)):
             if number * group + position < start:
                 continue
-            rows = chunks[chunk]
-            length = max(len(prompts[row]) + len(replies[row]) for row in rows)
-            length = 16 * math.ceil(length / 16)
-            tokens = np.full((len(rows), length), pad, np.int32)
-            is_target = np.zeros((len(rows), length), bool)
-            for line, row in enumerate(rows):
-                begin, end = len(prompts[row]), len(prompts[row]) + len(replies[row])
-                tokens[line, :end] = prompts[row] + replies[row]
-                is_target[line, begin:end] = True
-            yield Batch(jnp.asarray(tokens), jnp.asarray(is_target))
+            length = 16 * math.ceil(max(len(row.tokens) for row in chunks[chunk]) / 16)
+            yield stacked([packed(chunks[chunk], Shape(options.batch, length, length))])
 
 
 def main(options: Options) -> None:
@@ -174,9 +165,10 @@ def main(options: Options) -> None:
         defaults=ModelDefaults(shots=0, max_tokens=80),
     )
     decoder = Decoder(config, key=jax.random.key(options.seed))
-    optimizer: optax.GradientTransformation = adamw(options.rate, options.steps)
-    state = TrainState(decoder, optimizer.init(decoder))
-    step = jax.jit(lambda state, batch: train_step(state, batch, optimizer), donate_argnums=0)
+    parts = take_apart(decoder)
+    optimizer = adamw(learning_rate(options.rate, options.steps, final=0.1), beta2=0.95)
+    state = TrainState(parts.trained, optimizer.init(parts.trained))
+    step = compiled_step(parts.graph, optimizer)
 
     leaves, structure = jax.tree.flatten(state)
     with ocp.CheckpointManager(
@@ -189,8 +181,8 @@ def main(options: Options) -> None:
         began, losses = time.monotonic(), []
         with (options.work / "log.jsonl").open("a", encoding="utf-8") as log:
             for number, batch in enumerate(batches(suite, tokenizer, options, done), start=done + 1):
-                state, value = step(state, batch)
-                losses.append(value)
+                state, report = step(state, parts.frozen, batch)
+                losses.append(report.loss)
                 if number % 50 == 0 or number == options.steps:
                     seconds = (time.monotonic() - began) / (number - done)
                     line = {
@@ -205,7 +197,7 @@ def main(options: Options) -> None:
                     losses.clear()
                 if number % 200 == 0 or number == options.steps:
                     manager.save(number, args=ocp.args.StandardSave(jax.tree.leaves(state)))
-    save_decoder(state.decoder, options.out)
+    save_decoder(put_together(parts._replace(trained=state.trained)), options.out)
     save_tokenizer(tokenizer, options.out)
 
 

@@ -50,12 +50,23 @@ class View(NamedTuple):
     """Of the slots of the shared prefix."""
 
 
-def view(window: int | None, positions: Int[Array, "B T"], context: Context | None) -> View:
-    """What a layer with that window, or without one, attends to."""
+def view(
+    window: int | None,
+    positions: Int[Array, "B T"],
+    context: Context | None,
+    sequences: Int[Array, "B T"] | None = None,
+) -> View:
+    """What a layer with that window, or without one, attends to.
+
+    Args:
+        sequences: which of several sequences in a row each token belongs to; no token sees another sequence.
+    """
     batch, length = positions.shape
     if context is None:
         distance = jnp.arange(length)[:, None] - jnp.arange(length)
         near = distance >= 0 if window is None else (distance >= 0) & (distance < window)
+        if sequences is not None:
+            near = near & (sequences[:, :, None] == sequences[:, None, :])
         return View(jnp.broadcast_to(near, (batch, length, length)))
     start: Array | int = 0
     prefix = None

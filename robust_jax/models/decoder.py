@@ -149,6 +149,8 @@ class Decoder(nnx.Module):
         context: Context | None = None,
         layers: Sequence[int] = (),
         lengths: Int[Array, " B"] | None = None,
+        sequences: Int[Array, "B T"] | None = None,
+        remat: bool = False,
     ) -> Output:
         """Run the blocks over `tokens`; without a context the tokens attend causally to one another alone.
 
@@ -160,14 +162,25 @@ class Decoder(nnx.Module):
                 sequence, and over a prefix that it shares, must be given lengths on the same side of that bound
                 (`config.rope.is_long`). Without it, a row is as long as the largest of its positions says, which is
                 right for a pass over whole sequences without padding.
+            sequences: where rows hold several sequences one after the other, which of them each token belongs to; each
+                is read as if it stood alone, its positions counting from 0. Only without a context.
+            remat: in a backward pass, compute the inside of every block anew instead of keeping it.
         """
-        turn = rotation(self.config.rope, self.config.head_dim, positions, lengths)
+        spans = None if lengths is None else lengths[:, None]
+        if sequences is not None:
+            spans = _own_lengths(sequences, positions)
+        turn = rotation(self.config.rope, self.config.head_dim, positions, spans)
         windows = [self.config.window(index) for index in range(self.config.num_layers)]
-        views = {window: view(window, positions, context) for window in dict.fromkeys(windows)}
+        views = {window: view(window, positions, context, sequences) for window in dict.fromkeys(windows)}
+
+        def run(block: Block, x: Float[Array, "B T D"], seen: View, index: int) -> tuple[Array, KeyValues]:
+            return block(x, turn, seen, context, index)
+
+        step = jax.checkpoint(run, static_argnums=3) if remat else run
         x = self.embed_tokens[...][tokens]
         cache, states = [], {0: x}
         for index, (block, window) in enumerate(zip(self.layers, windows, strict=True)):
-            x, own = block(x, turn, views[window], context, index)
+            x, own = step(block, x, views[window], index)
             cache.append(own)
             states[index + 1] = x
         recorded = jnp.stack([states[layer] for layer in layers]) if layers else jnp.zeros((0, *x.shape), x.dtype)
@@ -177,6 +190,12 @@ class Decoder(nnx.Module):
         """Next-token logits (fp32) from hidden states after the final norm."""
         head = self.embed_tokens if self.config.tie_embeddings else self.lm_head.weight
         return jnp.einsum("...D,VD->...V", hidden, head[...], preferred_element_type=jnp.float32)
+
+
+def _own_lengths(sequences: Int[Array, "B T"], positions: Int[Array, "B T"]) -> Int[Array, "B T"]:
+    """How long the sequence of each token is."""
+    is_same = sequences[:, :, None] == sequences[:, None, :]
+    return jnp.max(jnp.where(is_same, positions[:, None, :], 0), axis=-1) + 1
 
 
 def empty_cache(config: DecoderConfig, batch: int, slots: int, dtype: jnp.dtype) -> list[KeyValues]:

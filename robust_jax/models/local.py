@@ -43,10 +43,12 @@ class LocalModel:
         batch_size: int | None = None,
         mesh: MeshShape | None = None,
         on_progress: Callable[[int, int], None] | None = None,
+        decoder: Decoder | None = None,
     ):
         """Load the checkpoint's weights.
 
         Args:
+            decoder: takes the place of the checkpoint's weights; it lies over the devices as `mesh` says.
             batch_size: rows at once, rounded up to what splits evenly over the devices.
             mesh: how the devices are arranged; None puts all on the data axis.
 
@@ -60,7 +62,7 @@ class LocalModel:
         layout = Layout(checkpoint.config, mesh or MeshShape(data=jax.device_count()))
         # On one device plain arrays do: laying them on a mesh of one would compile programs anew for either kind.
         self.mesh = layout.mesh if layout.mesh.size > 1 else None
-        self.decoder = load_decoder(
+        self.decoder = decoder or load_decoder(
             checkpoint.config,
             checkpoint.tensors,
             dtype=dtype,

@@ -85,19 +85,19 @@ class Rotation(NamedTuple):
 
 
 def rotation(
-    rope: Rope, head_dim: int, positions: Int[Array, "B T"], lengths: Int[Array, " B"] | None = None
+    rope: Rope, head_dim: int, positions: Int[Array, "B T"], lengths: Int[Array, "B #T"] | None = None
 ) -> Rotation:
     """The angles at some positions.
 
     Args:
-        lengths: how long each row's sequence is or may become; whether it counts as long depends on nothing else.
-            Without it, a row is as long as the largest of its positions says.
+        lengths: how long each token's sequence is or may become; whether it counts as long depends on nothing else.
+            Without it, a row is one sequence, as long as the largest of its positions says.
     """
     frequencies: Array = jnp.asarray(rope.frequencies(head_dim))
     scale = 1.0
     if isinstance(rope.scaling, LongRope):
-        lengths = jnp.max(positions, axis=1) + 1 if lengths is None else lengths
-        is_long = (lengths > rope.scaling.original_positions)[:, None, None]
+        lengths = jnp.max(positions, axis=1, keepdims=True) + 1 if lengths is None else lengths
+        is_long = (lengths > rope.scaling.original_positions)[:, :, None]
         frequencies = jnp.where(is_long, rope.frequencies(head_dim, long=True), frequencies)
         scale = rope.scaling.attention_factor
     angles = positions[:, :, None].astype(jnp.float32) * frequencies

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from robust_jax.errors import InputError
-from robust_jax.types import Prompt
+from robust_jax.types import Message, Prompt
 
 # Without torch, transformers warns that models will not be available: here it only ever tokenises.
 os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
@@ -114,6 +114,32 @@ class TextTokenizer:
         """The text of tokens, special ones included."""
         text: str = self._tokenizer.decode(list(ids), skip_special_tokens=False, clean_up_tokenization_spaces=False)
         return text
+
+    def stop_token(self, prompt: Prompt, candidates: Sequence[int]) -> int:
+        """Which of a model's stop tokens ends its reply to such a prompt.
+
+        A chat template says so itself, by what it puts behind a reply; plain text ends in the tokenizer's EOS.
+
+        Raises:
+            InputError: the model has no stop token, or the template puts none behind a reply.
+        """
+        if self._is_chat(prompt):
+            reply = Message("assistant", "42")
+            messages = [message._asdict() for message in (*prompt.messages, reply)]
+            text: str = self._tokenizer.apply_chat_template(messages, chat_template=self._template, tokenize=False)
+            behind = self.encode([text.rpartition(reply.content)[2]])[0]
+            written = [token for token in behind if token in candidates]
+            if not written:
+                raise InputError("the model's chat template ends a reply with none of the model's stop tokens")
+            return written[0]
+        if not candidates:
+            raise InputError("the model's configuration names no stop token (eos_token_id)")
+        eos = self._tokenizer.eos_token_id
+        return eos if eos in candidates else candidates[0]
+
+    def save(self, directory: Path) -> None:
+        """Write the tokenizer's files, as `load_tokenizer` and `transformers` read them."""
+        self._tokenizer.save_pretrained(str(directory))
 
     def _is_chat(self, prompt: Prompt) -> bool:
         return self.has_chat_template and bool(prompt.messages)

@@ -84,7 +84,9 @@ LONGROPE = Rope(scaling=LongRope((1.0, 1.5), (4.0, 9.0), 16, 1.25))
 
 
 def angles(positions: list[list[int]], lengths: list[int] | None = None) -> np.ndarray:
-    return np.stack(rotation(LONGROPE, 4, jnp.asarray(positions), None if lengths is None else jnp.asarray(lengths)))
+    return np.stack(
+        rotation(LONGROPE, 4, jnp.asarray(positions), None if lengths is None else jnp.asarray(lengths)[:, None])
+    )
 
 
 def test_whether_a_row_is_long_depends_on_its_length_alone() -> None:

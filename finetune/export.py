@@ -1,0 +1,60 @@
+"""`finetune export`: a trained model as a Hugging Face checkpoint."""
+
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import jax.numpy as jnp
+
+from robust_jax.errors import InputError
+from robust_jax.finetune.checkpoints import Checkpoints
+from robust_jax.finetune.lora import without_adapters
+from robust_jax.finetune.optimizer import adamw, learning_rate
+from robust_jax.finetune.options import ExportOptions, TrainOptions
+from robust_jax.finetune.placement import Placement
+from robust_jax.finetune.step import put_together, take_apart
+from robust_jax.models.checkpoint import save_decoder
+from robust_jax.models.sources import open_checkpoint
+from robust_jax.runs import RESULTS_FILE, keeping, read_config, read_results
+
+
+def export(options: ExportOptions) -> Path:
+    """Write the trained model; where it is.
+
+    Raises:
+        InputError: the directory holds no finished training, or `--out` is not empty.
+        RunError: the disk fails, or the checkpoint is damaged.
+    """
+    assert options.out is not None
+    read_results(options.run / RESULTS_FILE)
+    training = trained_with(options.run)
+    if options.out.exists() and any(options.out.iterdir()):
+        raise InputError(f"{options.out} is not empty: choose another --out")
+    checkpoint = open_checkpoint(training.model)
+    if checkpoint.digest != read_config(options.run)["fingerprint"]["model_digest"]:
+        raise InputError(f"{training.model} is not the model that {options.run} began with: put that one back")
+    place = Placement.of(checkpoint, None)
+    parts = place.parts(checkpoint, training)
+    like = place.train_state(parts.trained, adamw(learning_rate(training.rate, training.steps)))
+    with Checkpoints(options.run) as checkpoints:
+        use = options.use or training.use
+        state = checkpoints.restore(checkpoints.best if use == "best" else checkpoints.last, like)
+    decoder = without_adapters(put_together(parts._replace(trained=state.trained)))
+    with keeping(options.out):
+        save_decoder(put_together(take_apart(decoder), jnp.dtype(options.dtype)), options.out)
+        checkpoint.tokenizer.save(options.out)
+    return options.out
+
+
+def trained_with(run: Path) -> TrainOptions:
+    """The options of a training run.
+
+    Raises:
+        InputError: the directory holds something else.
+    """
+    record: dict[str, Any] = read_config(run)["config"]
+    if record.get("command") != "finetune run":
+        raise InputError(f"{run} holds a run of {record.get('command')!r}: give the directory of `finetune run`")
+    hints = get_type_hints(TrainOptions)
+    values = {name: record[name] for name in hints if name in record}
+    values["lora_targets"] = tuple(values["lora_targets"])
+    return TrainOptions(**{**values, "data": Path(values["data"]), "out": run})

@@ -1,0 +1,132 @@
+"""From a search's run directory to sets on disk: what was asked comes back whole, and what is unusable is refused."""
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from robust_jax.errors import InputError
+from robust_jax.finetune.data import EVALUATED, VALIDATION, make_data, read_data
+from robust_jax.finetune.options import DataOptions
+from robust_jax.finetune.problem import Problem, read_problems, write_problems
+from robust_jax.finetune.searched import read_searched
+from robust_jax.finetune.splits import TRAIN_SETS
+from robust_jax.problems import check_trace, load_suite
+from robust_jax.runs import SAMPLES_FILE, SampleStore
+
+
+def test_what_was_explored_comes_back_with_its_worked_solution(searched: Path) -> None:
+    found = read_searched(searched)
+    samples = {(s.item, s.variation): s for s in SampleStore(searched / SAMPLES_FILE).by_arm("beam")}
+    suite = load_suite("grade_school")
+    rows = [row for rows in found.explored.values() for row in rows]
+    bases = {template.key(template.base) for template in suite.templates if template.base}
+    assert {row.identity for row in rows} == {key for key in samples if key[1] not in bases}
+    for row in rows:
+        sample = samples[row.identity]
+        assert (row.question, row.answer, row.was_correct) == (sample.question, sample.gold, sample.is_correct)
+        assert row.values == sample.values
+        assert row.trace.splitlines()[-1] == f"#### {row.answer}"
+        assert not check_trace(row.trace, row.variation.answer, suite.grading)
+    assert len(found.base) == 3
+
+
+def test_sets_are_written_whole_and_read_back(data: Path, searched: Path, tmp_path: Path) -> None:
+    found = read_data(data)
+    results = json.loads((data / "results.json").read_text())
+    for name in (*TRAIN_SETS, VALIDATION, *EVALUATED):
+        problems = found.problems(name)
+        assert len(problems) == results["sets"][name]["problems"] > 0
+    drawn = [line.split(",") for line in (data / "figures" / "difficulty.csv").read_text().splitlines()[1:]]
+    for bucket in ("low", "mid", "high"):
+        assert sum(int(row[3]) for row in drawn if row[0] == bucket) == results["sets"][f"q_{bucket}"]["problems"]
+    assert results["pool"] == 3 * results["sets"]["q_mid"]["problems"]
+    again = tmp_path / "again"
+    make_data(DataOptions(search=searched, out=again, evaluated=4, evaluated_wrong=4))
+    assert found.digest == read_data(again).digest, "the same seed gives the same files"
+    make_data(DataOptions(search=searched, out=tmp_path / "other", evaluated=4, evaluated_wrong=4, seed=1))
+    assert found.digest != read_data(tmp_path / "other").digest
+    with pytest.raises(InputError, match="other options"):
+        make_data(DataOptions(search=searched, out=again, seed=1))
+
+
+def test_a_problem_survives_its_file(tmp_path: Path) -> None:
+    odd = Problem("t", 'a|b\n"', {"name": "Zoë \ud835"}, "½?", "1/2 = 0.5\n#### 0.5", "1/2", None, True)
+    write_problems(tmp_path / "some.jsonl", [odd, replace(odd, difficulty=1.5)])
+    assert read_problems(tmp_path / "some.jsonl") == [odd, replace(odd, difficulty=1.5)]
+
+
+def lose_features(run: Path) -> None:
+    shutil.rmtree(run / "features")
+
+
+def lose_difficulties(run: Path) -> None:
+    lines = [json.loads(line) for line in (run / "search.jsonl").read_text().splitlines()]
+    (run / "search.jsonl").write_text("".join(json.dumps({**line, "difficulty": None}) + "\n" for line in lines))
+
+
+def lose_search(run: Path) -> None:
+    (run / "search.jsonl").unlink()
+
+
+def cut_search(run: Path) -> None:
+    (run / "search.jsonl").write_text((run / "search.jsonl").read_text()[:-20])
+
+
+def lose_samples(run: Path) -> None:
+    (run / SAMPLES_FILE).write_text("")
+
+
+def change_suite(run: Path) -> None:
+    config = (run / "config.yaml").read_text()
+    digest = load_suite("grade_school").digest
+    (run / "config.yaml").write_text(config.replace(digest, "0" * 16))
+
+
+def be_another_run(run: Path) -> None:
+    (run / "config.yaml").write_text("fingerprint: {command: lpds measure}\n")
+
+
+@pytest.mark.parametrize(
+    ("damage", "complaint"),
+    [
+        (lose_features, "holds no features"),
+        (lose_difficulties, "nothing in .* has a difficulty"),
+        (lose_search, "holds no finished search"),
+        (cut_search, "is damaged"),
+        (lose_samples, "has lost the reply"),
+        (change_suite, "has changed since"),
+        (be_another_run, "holds a run of 'lpds measure'"),
+    ],
+)
+def test_an_unusable_search_is_refused_and_nothing_is_written(
+    searched: Path, tmp_path: Path, damage: Callable[[Path], None], complaint: str
+) -> None:
+    shutil.copytree(searched, tmp_path / "run")
+    damage(tmp_path / "run")
+    with pytest.raises(InputError, match=complaint) as caught:
+        make_data(DataOptions(search=tmp_path / "run", out=tmp_path / "data"))
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.parametrize("line", ["{", "{}", '{"template": 3}', "[]", "1"])
+def test_a_damaged_line_is_named(data: Path, tmp_path: Path, line: str) -> None:
+    shutil.copytree(data, tmp_path / "sets")
+    file = tmp_path / "sets" / "test.jsonl"
+    file.write_text(file.read_text() + line + "\n")
+    lines = len(file.read_text().splitlines())
+    with pytest.raises(InputError, match=rf"test.jsonl, line {lines} is damaged"):
+        read_data(tmp_path / "sets").problems("test")
+
+
+def test_incomplete_sets_are_refused(data: Path, tmp_path: Path) -> None:
+    shutil.copytree(data, tmp_path / "sets")
+    (tmp_path / "sets" / "results.json").unlink()
+    with pytest.raises(InputError, match="holds no results yet"):
+        read_data(tmp_path / "sets")
+    with pytest.raises(InputError, match="is no run directory"):
+        read_data(tmp_path / "nowhere")
