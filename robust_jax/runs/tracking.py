@@ -155,7 +155,8 @@ def _start(wandb: Any, name: str, config: object, directory: Path) -> Any:
             settings=wandb.Settings(
                 silent=True,
                 console="off",
-                init_timeout=SECONDS_TO_START,
+                # Only a server can keep one waiting; starting offline takes as long as the machine needs.
+                init_timeout=SECONDS_TO_START if mode == "online" else SECONDS_TO_FINISH,
                 finish_timeout=SECONDS_TO_FINISH,
                 finish_timeout_raises=False,
             ),
