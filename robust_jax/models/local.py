@@ -12,6 +12,7 @@ from robust_jax.errors import InputError
 from robust_jax.models.attention_mass import attention_mass
 from robust_jax.models.cache import keep_compiled_programs
 from robust_jax.models.checkpoint import load_decoder
+from robust_jax.models.decoder import Decoder
 from robust_jax.models.generation import Generator, Reply
 from robust_jax.models.scoring import Span, score_spans
 from robust_jax.models.sharding import Layout, MeshShape, fetch, on_mesh, whole

@@ -109,6 +109,7 @@ def test_a_server_that_cannot_be_reached_stops_nothing(tmp_path: Path) -> None:
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=200)
     assert done.returncode == 0, done.stderr
     assert "cannot be reached" in done.stderr
+    print(done.stderr)
     assert [line["loss"] for line in kept_offline(tmp_path)[0]] == ["2.5"]
 
 
