@@ -33,7 +33,7 @@ from robust_jax.finetune.step import TrainState, compiled_step, take_apart
 from robust_jax.models.checkpoint import load_decoder, save_decoder
 from robust_jax.models.decoder import Decoder
 from robust_jax.models.sources import open_checkpoint
-from robust_jax.problems import load_suite
+from robust_jax.problems import PromptForm, load_suite
 from robust_jax.randomness import rng
 
 RATE = 1e-5
@@ -152,7 +152,7 @@ def main() -> None:
         checkpoint = open_checkpoint(options.model)
         decoder = load_decoder(checkpoint.config, checkpoint.tensors)
         suite = load_suite("grade_school")
-        rows = make_rows(problems(count), suite, options.shots, checkpoint.tokenizer, checkpoint.config)
+        rows = make_rows(problems(count), suite, options.shots, PromptForm(), checkpoint.tokenizer, checkpoint.config)
     size = options.batch * options.accumulation
     batches = [rows[start : start + size] for start in range(0, count, size)]
     parameters = sum(leaf.size for leaf in jax.tree.leaves(nnx.state(decoder)))

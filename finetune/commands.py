@@ -5,8 +5,9 @@ from typing import Any
 
 from rich.console import Console
 
+from robust_jax.finetune.accuracy import BEFORE
 from robust_jax.finetune.data import EVALUATED, VALIDATION, make_data, read_data
-from robust_jax.finetune.evaluate import evaluate as run_evaluate
+from robust_jax.finetune.evaluation import evaluate as run_evaluate
 from robust_jax.finetune.evaluation import shots
 from robust_jax.finetune.export import export as run_export
 from robust_jax.finetune.options import (
@@ -18,9 +19,8 @@ from robust_jax.finetune.options import (
     TableOptions,
     TrainOptions,
 )
-from robust_jax.finetune.results import BEFORE, accuracy_table
 from robust_jax.finetune.splits import TRAIN_SETS
-from robust_jax.finetune.tables import make_tables
+from robust_jax.finetune.tables import accuracy_table, make_tables
 from robust_jax.finetune.training import train as run_training
 from robust_jax.problems import build_prompt
 from robust_jax.report.tables import Cell, Column, Table, as_rich
@@ -109,12 +109,13 @@ def data_tables(results: Mapping[str, Any]) -> list[Table]:
 def print_plan(options: ModelRunOptions) -> None:
     """A prompt with its solution, and how much is trained on and asked; no model is touched."""
     assert options.data is not None
-    found = read_data(options.data)
+    found = read_data(options.data, run_python=options.run_python)
     console = Console()
     if isinstance(options, TrainOptions):
         problem = found.problems(options.train)[0]
         console.rule(options.train)
-        console.print(build_prompt(found.suite, problem.question, shots=shots(found, options)).raw, markup=False)
+        prompt = build_prompt(found.suite, problem.question, shots=shots(found, options), form=found.form)
+        console.print(prompt.raw, markup=False)
         console.print(problem.trace, markup=False, highlight=False)
         console.rule()
         seen = options.steps * options.batch * options.accumulation

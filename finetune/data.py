@@ -12,9 +12,9 @@ from robust_jax.errors import InputError
 from robust_jax.finetune.figures import bucket_figure, write_figure
 from robust_jax.finetune.options import DataOptions
 from robust_jax.finetune.problem import Problem, read_problems, templates_of, write_problems
-from robust_jax.finetune.searched import SEARCH_FILE, Searched, read_searched
+from robust_jax.finetune.searched import INHERITED, SEARCH_FILE, Searched, read_searched
 from robust_jax.finetune.splits import BUCKETS, TRAIN_SETS, Datasets, make_datasets
-from robust_jax.problems import load_suite
+from robust_jax.problems import PromptForm, load_suite
 from robust_jax.runs import RESULTS_FILE, RunDirectory, plain, read_config, read_results, write_results
 from robust_jax.types import Suite
 
@@ -22,8 +22,6 @@ COMMAND = "finetune data"
 VALIDATION, TEST, BASE = "validation", "test", "base"
 EVALUATED = (TEST, *(f"test_{bucket}" for bucket in BUCKETS), BASE)
 """The sets that a trained model is evaluated on, in the columns of Table 6."""
-INHERITED = ("suite", "suite_digest", "model", "model_digest", "shots", "max_tokens", "extract", "difficulty")
-"""Options of the search that hold for everything made of it."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +42,12 @@ class Data:
         return read_problems(_file(self.path, name))
 
     @property
+    def form(self) -> PromptForm:
+        """How the search put its problems to the model, and so how the model is trained and evaluated."""
+        asked = self.settings
+        return PromptForm(asked["shots_as"], asked["system"], chat=asked["chat_template"] == "auto")
+
+    @property
     def digest(self) -> str:
         """The same for the same sets."""
         names = [*TRAIN_SETS, VALIDATION, *EVALUATED]
@@ -58,7 +62,7 @@ def make_data(options: DataOptions) -> dict[str, Any]:
         RunError: the disk fails.
     """
     assert options.search is not None and options.out is not None
-    searched = read_searched(options.search)
+    searched = read_searched(options.search, run_python=options.run_python)
     datasets = make_datasets(searched.explored, searched.base, options.splitting, options.seed)
     settings = {
         "command": COMMAND,
@@ -80,8 +84,12 @@ def make_data(options: DataOptions) -> dict[str, Any]:
     return results
 
 
-def read_data(path: Path) -> Data:
+def read_data(path: Path, *, run_python: bool = False) -> Data:
     """The sets in a directory.
+
+    Args:
+        path: what `finetune data` wrote.
+        run_python: whether a suite of Python functions may be run.
 
     Raises:
         InputError: there are none, or their suite has changed since.
@@ -90,7 +98,7 @@ def read_data(path: Path) -> Data:
     if settings.get("command") != COMMAND:
         raise InputError(f"{path} holds a run of {settings.get('command')!r}: give the directory of `{COMMAND}`")
     read_results(path / RESULTS_FILE)  # Written last: without it the sets are not complete.
-    suite = load_suite(settings["suite"])
+    suite = load_suite(settings["suite"], run_python=run_python, grid_values=settings["grid_values"])
     if suite.digest != settings["suite_digest"]:
         raise InputError(f"the suite {settings['suite']} has changed since {path} was made: search and split it again")
     return Data(path, settings, suite)

@@ -1,25 +1,93 @@
-"""Having a model solve sets of problems, by the engine and the grading of everything else in this project."""
+"""Having a model solve sets of problems, by the engine and the grading of everything else in this project.
+
+`finetune evaluate` does it with a model as it is; `finetune run` with what it has trained.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
-import numpy as np
+import jax
 
-from robust_jax.analysis.intervals import Interval, bootstrap
 from robust_jax.evaluation import Examiner, TemplateExam, TemplateQuestion
-from robust_jax.finetune.data import Data
-from robust_jax.finetune.options import ModelRunOptions
+from robust_jax.finetune.accuracy import BEFORE, evaluated_results
+from robust_jax.finetune.data import EVALUATED, Data, read_data
+from robust_jax.finetune.options import EvaluateOptions, ModelRunOptions
 from robust_jax.finetune.problem import Problem
+from robust_jax.models import LocalModel
+from robust_jax.models.sharding import MeshShape
+from robust_jax.models.sources import Checkpoint, open_checkpoint
 from robust_jax.problems import STOP
-from robust_jax.randomness import rng
-from robust_jax.runs import Progress, RunDirectory
+from robust_jax.runs import RESULTS_FILE, Progress, RunDirectory, fingerprint, plain, write_results
+from robust_jax.runs.tracking import tracking
 from robust_jax.types import Model, Sample, Sampling
 
+COMMAND = "finetune evaluate"
 BLOCK = 512
 """Problems that are asked, and kept, together."""
 
-Tally = dict[str, tuple[int, int, int | None]]
-"""By template: answers that count, how many of them are right, and how many the searched model had right; the last is
-None where it was asked otherwise."""
+
+def evaluate(options: EvaluateOptions) -> dict[str, Any]:
+    """Evaluate a model; the results, which `results.json` of the run directory has too.
+
+    Raises:
+        InputError: the sets or the model cannot be used; nothing is written.
+        RunError: the disk fails; finished blocks are kept.
+    """
+    assert options.data is not None and options.out is not None
+    data = read_data(options.data, run_python=options.run_python)
+    checkpoint = open_checkpoint(options.model)
+    shape = MeshShape.parse(options.mesh, jax.device_count())
+    model = LocalModel(options.model, checkpoint, dtype=options.dtype, batch_size=options.batch_size, mesh=shape)
+    with (
+        open_run(options, COMMAND, data, checkpoint) as run,
+        tracking(options.track, name=f"evaluate {options.model}", config=options, directory=run.path) as tracker,
+    ):
+        sets = {name: data.problems(name) for name in EVALUATED}
+        answers = ask_all(model, data, options, run, sets)
+        is_searched = is_searched_model(data, checkpoint, options)
+        results = {
+            "kind": COMMAND,
+            "train": BEFORE if is_searched else options.model,
+            "model": options.model,
+            "suite": data.settings["suite"],
+            "settings": {**fingerprint(options), "data_seed": data.settings["seed"]},
+            "sets": evaluated_results(answers, sets, data, has_before=is_searched),
+        }
+        write_results(run.path / RESULTS_FILE, results)
+        tracker.metrics({f"{name}_accuracy": found["accuracy"]["value"] for name, found in results["sets"].items()})
+    return results
+
+
+def open_run(options: ModelRunOptions, command: str, data: Data, checkpoint: Checkpoint) -> RunDirectory:
+    """The run directory, which refuses to go on with other options, other sets or another model.
+
+    Raises:
+        InputError: it holds something else.
+    """
+    assert options.out is not None
+    settings = {
+        "command": command,
+        **fingerprint(options),
+        "shots": shots(data, options),
+        "max_tokens": max_tokens(data, options),
+        "data": data.digest,
+        "model_digest": checkpoint.digest,
+    }
+    record = plain(options)
+    assert isinstance(record, dict)
+    config = {"command": command, **{name: value for name, value in record.items() if name != "out"}}
+    return RunDirectory(options.out, settings, config)
+
+
+def is_searched_model(data: Data, checkpoint: Checkpoint, options: ModelRunOptions) -> bool:
+    """Whether the search asked this very model in this very way, so that its grades are those before training."""
+    asked = data.settings
+    return (
+        asked["model_digest"] == checkpoint.digest
+        and (asked["shots"], asked["max_tokens"]) == (shots(data, options), max_tokens(data, options))
+        and options.temperature == 0
+        and options.attempts == 1
+    )
 
 
 def ask_all(
@@ -52,7 +120,7 @@ def ask(
     """
     examiner = Examiner(
         model=model,
-        exam=TemplateExam(data.suite, shots(data, options), data.settings["extract"]),
+        exam=TemplateExam(data.suite, shots(data, options), data.settings["extract"], data.form),
         run=run,
         sampling=Sampling(max_tokens=max_tokens(data, options), temperature=options.temperature, stop=STOP),
         seed=options.seed,
@@ -78,67 +146,3 @@ def shots(data: Data, options: ModelRunOptions) -> int:
 def max_tokens(data: Data, options: ModelRunOptions) -> int:
     """Longest reply: as asked for, or as in the search."""
     return int(data.settings["max_tokens"]) if options.max_tokens is None else options.max_tokens
-
-
-def accuracy(samples: Sequence[Sample]) -> float:
-    """Share of right answers among those that count; 0 where none counts."""
-    counted = [sample.is_correct for sample in samples if sample.counts]
-    return sum(counted) / max(1, len(counted))
-
-
-def tally(samples: Sequence[Sample], problems: Sequence[Problem], *, has_before: bool) -> Tally:
-    """Right answers by template, beside those of the searched model.
-
-    Args:
-        problems: what the samples answer.
-        has_before: whether the searched model answered them under the same conditions as this one.
-    """
-    before = {problem.identity: problem.was_correct for problem in problems}
-    counted: Tally = {}
-    for sample in samples:
-        if sample.counts:
-            n, right, was_right = counted.get(sample.item, (0, 0, 0 if has_before else None))
-            had = None if was_right is None else was_right + before[sample.item, sample.variation]
-            counted[sample.item] = (n + 1, right + sample.is_correct, had)
-    return counted
-
-
-def pooled(tallies: Sequence[Tally]) -> Tally:
-    """Several runs' tallies as one: the same templates' answers together."""
-    joined: Tally = {}
-    for one in tallies:
-        for item, (n, right, had) in one.items():
-            n_before, right_before, had_before = joined.get(item, (0, 0, 0))
-            both = None if had is None or had_before is None else had + had_before
-            joined[item] = (n + n_before, right + right_before, both)
-    return joined
-
-
-def share_right(counted: Tally, seed: int, name: str) -> Interval:
-    """Accuracy over all answers, with a bootstrap interval over templates."""
-    n, right = (np.array([row[column] for row in counted.values()], float) for column in (0, 1))
-    return bootstrap(_share, right, n, generator=rng(seed, "bootstrap", "accuracy", name))
-
-
-def change(counted: Tally, seed: int, name: str) -> Interval | None:
-    """Accuracy after minus before, paired by problem, with a bootstrap interval over templates."""
-    if any(row[2] is None for row in counted.values()):
-        return None
-    n, right, had = (np.array([row[column] for row in counted.values()], float) for column in (0, 1, 2))
-    return bootstrap(_share, right - had, n, generator=rng(seed, "bootstrap", "change", name))
-
-
-def difference(first: Tally, second: Tally, seed: int, name: str) -> Interval:
-    """Accuracy of one model minus that of another on the same problems, with a bootstrap interval over templates."""
-    items = [item for item in first if item in second]
-    columns = [np.array([one[item][column] for item in items], float) for one in (first, second) for column in (1, 0)]
-
-    def shares_apart(right: np.ndarray, n: np.ndarray, other_right: np.ndarray, other_n: np.ndarray) -> np.ndarray:
-        return _share(right, n) - _share(other_right, other_n)
-
-    return bootstrap(shares_apart, *columns, generator=rng(seed, "bootstrap", "difference", name))
-
-
-def _share(right: np.ndarray, n: np.ndarray) -> np.ndarray:
-    share: np.ndarray = right.sum(axis=-1) / n.sum(axis=-1)
-    return share

@@ -38,6 +38,8 @@ class DataOptions:
     """Most variations of a template in the validation set and in the test set."""
     evaluated_wrong: int | None = None
     """Most initially wrong variations of a template in the difficulty thirds of the test pool; none takes all."""
+    run_python: bool = False
+    """Read a suite of Python functions, which runs their authors' code."""
 
     def __post_init__(self) -> None:
         for name in ("per_template", "evaluated", "evaluated_wrong"):
@@ -59,6 +61,8 @@ class ModelRunOptions(RunOptions):
     """What `finetune data` made."""
     shots: int | None = None
     """Worked examples before each problem, in training as in evaluation; none takes what the search took."""
+    run_python: bool = field(default=False, metadata=NEUTRAL)
+    """Read a suite of Python functions, which runs their authors' code."""
     track: TrackerKind = field(default="none", metadata=NEUTRAL)
     """wandb tells Weights & Biases about the run, offline unless it has a key; see `wandb sync`."""
 

@@ -7,7 +7,7 @@ from robust_jax.errors import InputError
 from robust_jax.finetune.problem import Problem
 from robust_jax.models.config import DecoderConfig
 from robust_jax.models.tokenizer import TextTokenizer
-from robust_jax.problems import build_prompt
+from robust_jax.problems import PromptForm, build_prompt
 from robust_jax.types import Suite
 
 
@@ -24,7 +24,12 @@ class Row(NamedTuple):
 
 
 def make_rows(
-    problems: Sequence[Problem], suite: Suite, shots: int, tokenizer: TextTokenizer, config: DecoderConfig
+    problems: Sequence[Problem],
+    suite: Suite,
+    shots: int,
+    form: PromptForm,
+    tokenizer: TextTokenizer,
+    config: DecoderConfig,
 ) -> list[Row]:
     """The training sequences of some problems, in order.
 
@@ -35,12 +40,12 @@ def make_rows(
     Raises:
         InputError: the model has no stop token, or a sequence does not fit into its context.
     """
-    prompts = [build_prompt(suite, problem.question, shots=shots) for problem in problems]
+    prompts = [build_prompt(suite, problem.question, shots=shots, form=form) for problem in problems]
     if not prompts:
         return []
     stop = tokenizer.stop_token(prompts[0], config.eos_token_ids)
     # A plain prompt ends in "Answer:", behind which a reply begins with a space.
-    gap = "" if tokenizer.has_chat_template else " "
+    gap = "" if tokenizer.is_chat(prompts[0]) else " "
     replies = tokenizer.encode([gap + problem.trace for problem in problems])
     rows = [
         Row(tuple(prompt), (*reply, stop))

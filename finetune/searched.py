@@ -16,6 +16,21 @@ SEARCH_FILE = "search.jsonl"
 EXPLORED, BASE = "beam", "base"
 """Arms of the search: what it explored, and the original problems."""
 COMMAND = "lpds search"
+INHERITED = (
+    "suite",
+    "suite_digest",
+    "grid_values",
+    "model",
+    "model_digest",
+    "shots",
+    "shots_as",
+    "system",
+    "chat_template",
+    "max_tokens",
+    "extract",
+    "difficulty",
+)
+"""Options of the search that hold for everything made of it."""
 
 
 @dataclass(frozen=True)
@@ -33,8 +48,12 @@ class Searched:
     """Explored variations that got no reply; they are in no list."""
 
 
-def read_searched(path: Path) -> Searched:
+def read_searched(path: Path, *, run_python: bool = False) -> Searched:
     """What a search has explored, every variation written out with its worked solution.
+
+    Args:
+        path: the search's run directory.
+        run_python: whether a suite of Python functions may be run again.
 
     Raises:
         InputError: the directory holds no finished search, its suite has changed since, or nothing in it has a
@@ -43,9 +62,9 @@ def read_searched(path: Path) -> Searched:
     options: dict[str, Any] = read_config(path)["fingerprint"]
     if options.get("command") != COMMAND:
         raise InputError(f"{path} holds a run of {options.get('command')!r}: give the directory of an `{COMMAND}`")
-    if missing := sorted({"suite", "suite_digest", "model", "shots", "max_tokens", "extract"} - options.keys()):
+    if missing := sorted(set(INHERITED) - options.keys()):
         raise InputError(f"{path} was made by another version ({missing[0]} is missing): search again")
-    suite = load_suite(str(options["suite"]))
+    suite = load_suite(str(options["suite"]), run_python=run_python, grid_values=int(options["grid_values"]))
     if suite.digest != options["suite_digest"]:
         raise InputError(f"the suite {options['suite']} has changed since {path} searched it: search again")
     difficulties = _difficulties(path)

@@ -39,7 +39,7 @@ def sweep(options: SweepOptions) -> optuna.Study:
         RunError: the disk fails; finished trials are kept.
     """
     assert options.out is not None and options.data is not None
-    read_data(options.data)
+    read_data(options.data, run_python=options.run_python)
     study = open_study(options)
     while (finished := len(study.get_trials(states=[TrialState.COMPLETE]))) < options.trials:
         _hand_on_what_was_interrupted(study, options.out)

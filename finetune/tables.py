@@ -1,18 +1,20 @@
 """`finetune table`: finished runs side by side, in the layouts of the paper's Tables 2, 5, 6 and 7."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from robust_jax.analysis.intervals import Interval
 from robust_jax.errors import InputError
-from robust_jax.finetune.data import EVALUATED
-from robust_jax.finetune.evaluation import Tally, change, difference, pooled
+from robust_jax.finetune.accuracy import BEFORE, Tally, change, difference, pooled, read_tally, set_results
+from robust_jax.finetune.data import BASE, EVALUATED, TEST
 from robust_jax.finetune.options import TableOptions
-from robust_jax.finetune.results import BEFORE, accuracy_table, change_table, read_tally, set_results
 from robust_jax.finetune.splits import RANDOM, TRAIN_SETS
 from robust_jax.report.tables import Cell, Column, Table, as_markdown
+from robust_jax.report.wording import percent, points, share_span
 from robust_jax.runs import RESULTS_FILE, keeping, read_results, write_atomically, write_results
 
+TITLES = {TEST: "Test", "test_low": "Test low", "test_mid": "Test mid", "test_high": "Test high", BASE: "Base"}
 HYPER_PARAMETERS = {"rate": "η", "accumulation": "k", "warm_up": "α_warmup", "weight_decay": "λ"}
 Row = list[Mapping[str, Any]]
 """The results of the runs on one training set, a run a seed."""
@@ -61,6 +63,43 @@ def make_tables(options: TableOptions) -> list[Table]:
             write_atomically(options.out / "tables.md", "\n".join(map(as_markdown, tables)).encode())
         write_results(options.out / RESULTS_FILE, {"kind": "finetune table", "rows": pooled_sets})
     return tables
+
+
+def accuracy_table(title: str, rows: Sequence[tuple[str, Mapping[str, Any]]]) -> Table:
+    """Accuracies in the layout of Table 6: a row a training set, a column a set of problems.
+
+    Args:
+        rows: labels with the sets' results.
+    """
+    columns = [Column("Train set", is_numeric=False)]
+    for name in EVALUATED:
+        columns += [Column(TITLES[name]), Column("95% interval")]
+    cells = []
+    for label, sets in rows:
+        row = [Cell(label, label)]
+        for name in EVALUATED:
+            interval = sets[name]["accuracy"]
+            row += [Cell(percent(interval["value"]), interval["value"]), Cell(share_span(interval), None)]
+        cells.append(tuple(row))
+    return Table(title, tuple(columns), tuple(cells))
+
+
+def change_table(title: str, note: str, rows: Sequence[tuple[str, Mapping[str, Interval | None]]]) -> Table:
+    """Differences in accuracy, in percentage points, laid out like the accuracies."""
+    columns = [Column("Train set", is_numeric=False)]
+    for name in EVALUATED:
+        columns += [Column(TITLES[name]), Column("95% interval")]
+    cells = []
+    for label, differences in rows:
+        row = [Cell(label, label)]
+        for name in EVALUATED:
+            found = differences[name]
+            row += [
+                Cell(points(found.value if found else None), found.value if found else None),
+                Cell(share_span(None if found is None else asdict(found)), None),  # type: ignore[arg-type]
+            ]
+        cells.append(tuple(row))
+    return Table(title, tuple(columns), tuple(cells), note)
 
 
 def _rows(runs: Sequence[Mapping[str, Any]]) -> dict[str, Row]:

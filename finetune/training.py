@@ -13,22 +13,22 @@ import numpy as np
 import optax
 
 from robust_jax.errors import InputError, RunError
+from robust_jax.finetune.accuracy import accuracy, evaluated_results
 from robust_jax.finetune.checkpoints import Checkpoints
 from robust_jax.finetune.data import EVALUATED, VALIDATION, Data, read_data
-from robust_jax.finetune.evaluation import accuracy, ask, ask_all, max_tokens, shots
+from robust_jax.finetune.evaluation import ask, ask_all, is_searched_model, open_run, shots
 from robust_jax.finetune.log import TrainingLog
 from robust_jax.finetune.lora import without_adapters
 from robust_jax.finetune.optimizer import adamw, learning_rate
 from robust_jax.finetune.options import ModelRunOptions, TrainOptions
 from robust_jax.finetune.packing import Batch, Schedule, Shape, common_shape, packed, stacked
 from robust_jax.finetune.placement import Placement
-from robust_jax.finetune.results import evaluated_results
 from robust_jax.finetune.rows import make_rows
 from robust_jax.finetune.step import Parts, Report, compiled_step, put_together, take_apart
 from robust_jax.models import LocalModel
 from robust_jax.models.sharding import on_mesh
 from robust_jax.models.sources import Checkpoint, open_checkpoint
-from robust_jax.runs import RESULTS_FILE, Progress, RunDirectory, fingerprint, plain, write_results
+from robust_jax.runs import RESULTS_FILE, Progress, RunDirectory, fingerprint, write_results
 from robust_jax.runs.tracking import Tracker, tracking
 
 COMMAND = "finetune run"
@@ -65,7 +65,7 @@ def train(options: TrainOptions, *, evaluates: bool = True) -> dict[str, Any]:
         RunError: the disk fails; finished checkpoints are kept.
     """
     assert options.data is not None and options.out is not None
-    data = read_data(options.data)
+    data = read_data(options.data, run_python=options.run_python)
     checkpoint = open_checkpoint(options.model)
     place = Placement.of(checkpoint, options.mesh)
     lesson = make_lesson(options, data, checkpoint, place.ways)
@@ -143,42 +143,10 @@ def make_lesson(options: TrainOptions, data: Data, checkpoint: Checkpoint, ways:
     problems = data.problems(options.train)
     if not problems:
         raise InputError(f"the training set {options.train} in {data.path} is empty: split a longer search")
-    rows = make_rows(problems, data.suite, shots(data, options), checkpoint.tokenizer, checkpoint.config)
+    rows = make_rows(problems, data.suite, shots(data, options), data.form, checkpoint.tokenizer, checkpoint.config)
     schedule = Schedule(rows, options.batch, options.accumulation, options.seed)
     batches = [places for step in range(options.steps) for places in schedule.micro_batches(step)]
     return Lesson(schedule, common_shape(rows, batches, ways))
-
-
-def open_run(options: ModelRunOptions, command: str, data: Data, checkpoint: Checkpoint) -> RunDirectory:
-    """The run directory, which refuses to go on with other options, other sets or another model.
-
-    Raises:
-        InputError: it holds something else.
-    """
-    assert options.out is not None
-    settings = {
-        "command": command,
-        **fingerprint(options),
-        "shots": shots(data, options),
-        "max_tokens": max_tokens(data, options),
-        "data": data.digest,
-        "model_digest": checkpoint.digest,
-    }
-    record = plain(options)
-    assert isinstance(record, dict)
-    config = {"command": command, **{name: value for name, value in record.items() if name != "out"}}
-    return RunDirectory(options.out, settings, config)
-
-
-def is_searched_model(data: Data, checkpoint: Checkpoint, options: ModelRunOptions) -> bool:
-    """Whether the search asked this very model in this very way, so that its grades are those before training."""
-    asked = data.settings
-    return (
-        asked["model_digest"] == checkpoint.digest
-        and (asked["shots"], asked["max_tokens"]) == (shots(data, options), max_tokens(data, options))
-        and options.temperature == 0
-        and options.attempts == 1
-    )
 
 
 def trained_model(parts: Parts, checkpoint: Checkpoint, options: ModelRunOptions) -> LocalModel:

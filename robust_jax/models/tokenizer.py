@@ -64,7 +64,7 @@ class TextTokenizer:
         Raises:
             InputError: the model has no chat template and the prompt no raw form, or the template refuses the prompt.
         """
-        if self._is_chat(prompt):
+        if self.is_chat(prompt):
             messages = [message._asdict() for message in prompt.messages]
             try:
                 text: str = self._tokenizer.apply_chat_template(
@@ -81,7 +81,7 @@ class TextTokenizer:
         """Token ids of whole prompts, with at most one BOS to begin with: a chat template writes its own."""
         ids: list[list[int]] = [[] for _ in prompts]
         for is_chat in (True, False):
-            places = [place for place, prompt in enumerate(prompts) if self._is_chat(prompt) == is_chat]
+            places = [place for place, prompt in enumerate(prompts) if self.is_chat(prompt) == is_chat]
             texts = [self.prompt_text(prompts[place]) for place in places]
             for place, encoded in zip(places, self.encode(texts, special_tokens=not is_chat), strict=True):
                 begins_twice = encoded[:2] == [self._tokenizer.bos_token_id] * 2
@@ -103,7 +103,7 @@ class TextTokenizer:
     def prompt_last_characters(self, prompt: Prompt) -> list[int]:
         """The same for the tokens of a whole prompt, in `prompt_text`."""
         (ids,) = self.encode_prompts([prompt])
-        places = self.last_characters(self.prompt_text(prompt), special_tokens=not self._is_chat(prompt))
+        places = self.last_characters(self.prompt_text(prompt), special_tokens=not self.is_chat(prompt))
         return places[len(places) - len(ids) :]  # Without a second BOS.
 
     def decode(self, ids: Sequence[int]) -> str:
@@ -123,7 +123,7 @@ class TextTokenizer:
         Raises:
             InputError: the model has no stop token, or the template puts none behind a reply.
         """
-        if self._is_chat(prompt):
+        if self.is_chat(prompt):
             reply = Message("assistant", "42")
             messages = [message._asdict() for message in (*prompt.messages, reply)]
             text: str = self._tokenizer.apply_chat_template(messages, chat_template=self._template, tokenize=False)
@@ -141,7 +141,8 @@ class TextTokenizer:
         """Write the tokenizer's files, as `load_tokenizer` and `transformers` read them."""
         self._tokenizer.save_pretrained(str(directory))
 
-    def _is_chat(self, prompt: Prompt) -> bool:
+    def is_chat(self, prompt: Prompt) -> bool:
+        """Whether the prompt is put in the chat template's form."""
         return self.has_chat_template and bool(prompt.messages)
 
 

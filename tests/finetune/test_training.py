@@ -17,7 +17,7 @@ import pytest
 from robust_jax.errors import InputError, RunError
 from robust_jax.finetune import training
 from robust_jax.finetune.checkpoints import Checkpoints
-from robust_jax.finetune.evaluate import evaluate
+from robust_jax.finetune.evaluation import evaluate
 from robust_jax.finetune.log import LOG_FILE
 from robust_jax.finetune.options import EvaluateOptions, TrainOptions
 from robust_jax.finetune.placement import Placement
