@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from robust_jax.errors import InputError
-from robust_jax.finetune.accuracy import change, difference, pooled, share_right
+from robust_jax.finetune.accuracy import change, difference, pooled, set_results, share_right
 from robust_jax.finetune.data import EVALUATED
 from robust_jax.finetune.options import TableOptions
 from robust_jax.finetune.tables import make_tables
