@@ -12,9 +12,9 @@ from robust_jax.errors import InputError
 from robust_jax.finetune.figures import bucket_figure, write_figure
 from robust_jax.finetune.options import DataOptions
 from robust_jax.finetune.problem import Problem, read_problems, templates_of, write_problems
-from robust_jax.finetune.searched import INHERITED, SEARCH_FILE, Searched, read_searched
+from robust_jax.finetune.searched import INHERITED, SEARCH_FILE, Searched, read_searched, suite_of
 from robust_jax.finetune.splits import BUCKETS, TRAIN_SETS, Datasets, make_datasets
-from robust_jax.problems import PromptForm, load_suite
+from robust_jax.problems import PromptForm
 from robust_jax.runs import RESULTS_FILE, RunDirectory, plain, read_config, read_results, write_results
 from robust_jax.types import Suite
 
@@ -98,7 +98,7 @@ def read_data(path: Path, *, run_python: bool = False) -> Data:
     if settings.get("command") != COMMAND:
         raise InputError(f"{path} holds a run of {settings.get('command')!r}: give the directory of `{COMMAND}`")
     read_results(path / RESULTS_FILE)  # Written last: without it the sets are not complete.
-    suite = load_suite(settings["suite"], run_python=run_python, grid_values=settings["grid_values"])
+    suite = suite_of(settings, run_python=run_python)
     if suite.digest != settings["suite_digest"]:
         raise InputError(f"the suite {settings['suite']} has changed since {path} was made: search and split it again")
     return Data(path, settings, suite)

@@ -64,7 +64,7 @@ def read_searched(path: Path, *, run_python: bool = False) -> Searched:
         raise InputError(f"{path} holds a run of {options.get('command')!r}: give the directory of an `{COMMAND}`")
     if missing := sorted(set(INHERITED) - options.keys()):
         raise InputError(f"{path} was made by another version ({missing[0]} is missing): search again")
-    suite = load_suite(str(options["suite"]), run_python=run_python, grid_values=int(options["grid_values"]))
+    suite = suite_of(options, run_python=run_python)
     if suite.digest != options["suite_digest"]:
         raise InputError(f"the suite {options['suite']} has changed since {path} searched it: search again")
     difficulties = _difficulties(path)
@@ -84,6 +84,15 @@ def read_searched(path: Path, *, run_python: bool = False) -> Searched:
             explored.setdefault(template, []).append(problem)
     base = [writers[s.item].problem(s, None) for s in samples.by_arm(BASE) if s.counts and s.item in writers]
     return Searched(options, suite, explored, base, without_reply)
+
+
+def suite_of(options: Mapping[str, Any], *, run_python: bool) -> Suite:
+    """The suite that a search was made of, which has checked its templates.
+
+    Raises:
+        InputError: it cannot be read any more.
+    """
+    return load_suite(str(options["suite"]), check=False, run_python=run_python, grid_values=options["grid_values"])
 
 
 def _difficulties(path: Path) -> dict[tuple[str, str], float | None]:
