@@ -10,7 +10,6 @@ from robust_jax.finetune.options import DataOptions
 from robust_jax.lpds.options import SearchOptions
 from robust_jax.lpds.search import run_search
 
-
 GRADE_SCHOOL = Path(__file__).parents[2] / "robust_jax" / "problems" / "suites" / "grade_school.yaml"
 
 
