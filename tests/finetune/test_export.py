@@ -18,7 +18,7 @@ from robust_jax.models.sources import open_checkpoint
 from tests.finetune.test_training import options
 
 
-@pytest.mark.parametrize("rank", [0, 4], ids=["all weights", "adapters"])
+@pytest.mark.parametrize("rank", [pytest.param(0, marks=pytest.mark.slow), 4], ids=["all weights", "adapters"])
 def test_transformers_gives_the_same_logits(data: Path, tmp_path: Path, rank: int) -> None:
     run, out = tmp_path / "run", tmp_path / "exported"
     train(options(data, run, lora_rank=rank, rate=1e-2, steps=2, evaluate_every=2))

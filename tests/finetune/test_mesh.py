@@ -14,7 +14,7 @@ from tests.finetune import train_over_devices
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("rank", [0, 3], ids=["all weights", "adapters"])
+@pytest.mark.parametrize("rank", [0, pytest.param(3, marks=pytest.mark.slow)], ids=["all weights", "adapters"])
 def test_eight_devices_learn_what_one_learns(tmp_path: Path, rank: int) -> None:
     flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=8"
     environment = {**os.environ, "XLA_FLAGS": flags, "PYTHONPATH": str(ROOT), "JAX_PLATFORMS": "cpu"}

@@ -1,5 +1,6 @@
 """The hyper-parameter sweep: resumed, in several processes at once, and the same space for W&B."""
 
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -139,6 +140,7 @@ def test_the_space_for_wandb_is_the_same() -> None:
     assert (ROOT / described["program"]).exists()
 
 
+@pytest.mark.slow
 def test_an_agent_of_wandb_can_run_a_trial(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("WANDB_API_KEY", "WANDB_BASE_URL"):
         monkeypatch.delenv(name, raising=False)
@@ -147,9 +149,10 @@ def test_an_agent_of_wandb_can_run_a_trial(data: Path, tmp_path: Path, monkeypat
     words = ["--rate=0.001", "--accumulation=1", "--warm_up=0.03", "--weight_decay=0.1"]
     fixed = [f"--data={data}", f"--out={tmp_path}", "--train=q_low", "--steps=2", "--batch=2"]
     command = [sys.executable, str(ROOT / "experiments" / "sweeps" / "agent.py"), *fixed, *words]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     (trial,) = tmp_path.glob("rate-0.001_accumulation-1_warm-up-0.03_weight-decay-0.1")
     assert list(trial.glob("wandb/offline-run-*")) and (trial / "checkpoints" / "2").exists()
-    wrong = subprocess.run([*command, "--rate=-1"], cwd=ROOT, capture_output=True, text=True, timeout=300)
+    wrong = subprocess.run([*command, "--rate=-1"], env=environment, capture_output=True, text=True, timeout=300)
     assert wrong.returncode == 2 and wrong.stderr.startswith("agent.py: --rate must be")
