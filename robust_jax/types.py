@@ -313,7 +313,7 @@ class ReferenceSet:
     """The replies."""
     hidden: Float[np.ndarray, "R l D"]
     """Mean hidden states of the replies, one row a recorded layer."""
-    embeddings: Float[np.ndarray, "R D"]
+    embeddings: Float[np.ndarray, "R d"]
     """Mean input embeddings of the problems."""
 
 
@@ -461,6 +461,18 @@ class AttentiveModel(Protocol):
         The mean is over those tokens and over heads. A token belongs to a span where its last character does. All NaN
         where no token asks, or where prompt and reply do not fit into the context.
         """
+
+
+@runtime_checkable
+class TokenEmbeddings(Protocol):
+    """A model that also tells what its `embed` is the mean of, so that means can be put together from pieces."""
+
+    def tokenize_all(self, texts: Sequence[str]) -> list[list[int]]:
+        """Token ids of bare texts, without special tokens."""
+
+    @property
+    def embedding_table(self) -> Float[np.ndarray, "V D"]:
+        """The input embedding of every token."""
 
 
 P = TypeVar("P", bound=Hashable)

@@ -48,11 +48,16 @@ def auc(difficulty: Float[np.ndarray, " n"], correct: Bool[np.ndarray, " n"], na
     incorrect, right = int(wrong.sum()), int((~wrong).sum())
     value = np.nan
     if incorrect and right:
-        _, group, sizes = np.unique(difficulty[usable], return_inverse=True, return_counts=True)
-        mean_rank = np.cumsum(sizes) - (sizes - 1) / 2
-        rank_sum = mean_rank[group][wrong].sum()
+        rank_sum = mean_ranks(difficulty[usable])[wrong].sum()
         value = float((rank_sum - incorrect * (incorrect + 1) / 2) / (incorrect * right))
     return Auc(value, incorrect, right, int(is_nan.sum()))
+
+
+def mean_ranks(values: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+    """Ranks from 1; ties share their mean rank."""
+    _, group, sizes = np.unique(values, return_inverse=True, return_counts=True)
+    ranks: Float[np.ndarray, " k"] = np.cumsum(sizes) - (sizes - 1) / 2
+    return ranks[group]
 
 
 def micro_auc(templates: Sequence[Auc], *, generator: np.random.Generator, resamples: int = 2_000) -> Interval:

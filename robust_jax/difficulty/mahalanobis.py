@@ -143,6 +143,12 @@ class MahalanobisFit:
         return np.asarray(self._projection.basis)[: len(self.eigenvalues)]
 
     @property
+    def exact_basis(self) -> Float64[np.ndarray, "r D"]:
+        """The basis to double precision, which the device does not hold."""
+        centred = self.references - self.mean
+        return (self.coordinates / (self.eigenvalues * len(centred))).T @ centred
+
+    @property
     def weights(self) -> Float64[np.ndarray, " r"]:
         """1 / (a·λ_j + b), what a squared coordinate counts."""
         return 1 / (self.scale * self.eigenvalues + self.floor)

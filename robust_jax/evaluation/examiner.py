@@ -64,7 +64,9 @@ class Examiner(Generic[Q]):
     input_statistics: bool = False
     """Whether token statistics of the problems are kept; costs a forward pass over every problem."""
     embeddings: bool = True
-    """Whether mean input embeddings of the problems are kept, where the model has them."""
+    """Whether mean input embeddings of the problems are kept, where there are any."""
+    embedder: Model | None = None
+    """Whose embeddings they are; None takes the model's own."""
 
     def ask(
         self,
@@ -116,7 +118,19 @@ class Examiner(Generic[Q]):
             for arrived in model.stream(prompts, self._samplings(missing), is_interrupted) if missing else ():
                 self.run.commit(block, [self._sample(missing[index], response) for index, response in arrived], {})
                 on_reply(len(arrived))
-        return Answers([sample for question in questions if (sample := kept.get(question.key)) is not None], {})
+        answered = [question for question in questions if kept.get(question.key) is not None]
+        samples = [sample for question in answered if (sample := kept.get(question.key)) is not None]
+        return Answers(samples, self._embeddings_of(block, answered, samples))
+
+    def _embeddings_of(self, block: str, questions: Sequence[Q], samples: Sequence[Sample]) -> dict[str, np.ndarray]:
+        """Embeddings of answered problems, which take no reply: those of a model behind a server are its proxy's."""
+        if not (self._keeps_embeddings and questions):
+            return {}
+        keys = [question.key for question in questions]
+        if not self.run.features.has_all(keys):
+            problems = [self.exam.prompt(question).problem for question in questions]
+            self.run.commit(block, samples, {EMBEDDING: self._embedder.embed(problems).astype(np.float32)})
+        return dict(self.run.features.gather(keys))
 
     def _sample(self, question: Q, response: Response) -> Sample:
         return replace(
@@ -132,7 +146,11 @@ class Examiner(Generic[Q]):
 
     @property
     def _keeps_embeddings(self) -> bool:
-        return self.embeddings and self.model.capabilities.embeddings
+        return self.embeddings and self._embedder.capabilities.embeddings
+
+    @property
+    def _embedder(self) -> Model:
+        return self.embedder or self.model
 
     def _respond(
         self, questions: Sequence[Q], prompts: Sequence[Prompt], on_reply: Callable[[int], None] | None
@@ -159,7 +177,7 @@ class Examiner(Generic[Q]):
         if self.layers:
             arrays[HIDDEN] = _stack([response.hidden for response in responses])
         if self._keeps_embeddings:
-            arrays[EMBEDDING] = self.model.embed(problems).astype(np.float32)
+            arrays[EMBEDDING] = self._embedder.embed(problems).astype(np.float32)
         if self.statistics:
             arrays[OUTPUT_STATISTICS] = _statistics(responses)
         if self.input_statistics:

@@ -5,9 +5,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from robust_jax.difficulty import math_tokens, normalised_distances
+from robust_jax.lpds import arms
 from robust_jax.lpds.kept import KeptRun
-from robust_jax.lpds.search_results import SearchedTemplate
-from robust_jax.report import Attempt, TemplateExamples, VariationExample
+from robust_jax.lpds.searched import SearchedTemplate
+from robust_jax.report import Answers, Attempt, TemplateExamples, VariationExample
+from robust_jax.report.inputs import AnswerRow
+from robust_jax.report.wording import one_line
 from robust_jax.types import Sample
 
 HARDEST, MIDDLE, EASIEST = 30, 5, 5
@@ -72,3 +75,30 @@ def _attempt(sample: Sample, difficulty: float | None) -> Attempt:
         "correct": sample.is_correct,
         "difficulty": difficulty,
     }
+
+
+def search_answers(templates: Sequence[SearchedTemplate]) -> Answers:
+    """Every answer of a search in brief: the page's table of all of them."""
+    rows: list[AnswerRow] = []
+    slots: list[tuple[str, list[str]]] = []
+    for number, template in enumerate(templates):
+        difficulty = {row.key: row.difficulty for row in template.candidates}
+        samples = [*template.base, *template.explored, *template.random]
+        slots.append((one_line(template.id), list(samples[0].values) if samples else []))
+        rows += [
+            (
+                number,
+                sample.arm,
+                list(sample.values.values()),
+                _short(difficulty.get(sample.variation) if sample.arm == arms.BEAM else None),
+                (1 if sample.is_correct else 0) if sample.counts else 2,
+                sample.extracted,
+                sample.gold,
+            )
+            for sample in samples
+        ]
+    return {"slots": slots, "rows": rows}
+
+
+def _short(difficulty: float | None) -> float | None:
+    return None if difficulty is None else float(f"{difficulty:.5g}")

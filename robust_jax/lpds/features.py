@@ -30,14 +30,18 @@ def kept_observations(features: FeatureStore, samples: Sequence[Sample]) -> Obse
 
 
 def reference_set(features: FeatureStore, samples: Sequence[Sample]) -> ReferenceSet:
-    """References made of kept samples, in their order."""
+    """References made of kept samples, in their order; those whose features are not finite are left out."""
     seen = kept_observations(features, samples)
     count = len(samples)
+    hidden = np.zeros((count, 0, 0), np.float32) if seen.hidden is None else seen.hidden
+    embeddings = np.zeros((count, 0), np.float32) if seen.embeddings is None else seen.embeddings
+    is_finite = np.isfinite(hidden).all(axis=(1, 2)) & np.isfinite(embeddings).all(axis=1)
+    usable: list[int] = np.flatnonzero(is_finite).tolist()
     return ReferenceSet(
-        keys=seen.keys,
-        texts=tuple(sample.response for sample in samples),
-        hidden=np.zeros((count, 0, 0), np.float32) if seen.hidden is None else seen.hidden,
-        embeddings=np.zeros((count, 0), np.float32) if seen.embeddings is None else seen.embeddings,
+        keys=tuple(seen.keys[row] for row in usable),
+        texts=tuple(samples[row].response for row in usable),
+        hidden=hidden[usable],
+        embeddings=embeddings[usable],
     )
 
 

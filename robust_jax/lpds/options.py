@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import tyro
 
@@ -14,7 +14,12 @@ from robust_jax.errors import InputError
 from robust_jax.problems import ExtractionMode, PromptForm, ShotsAs
 from robust_jax.runs import NEUTRAL, SuiteOptions, check_least, plain
 from robust_jax.runs.options import Plain
+from robust_jax.runs.tracking import TrackerKind
 from robust_jax.search import BeamConfig
+from robust_jax.types import Capabilities
+
+CHEAP_METRIC = "MD_E"
+"""f̃ of the search (Section 4.1)."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +46,8 @@ class LpdsOptions(SuiteOptions):
     """How the singular covariance of the Mahalanobis distances is repaired; pinv is for comparison only."""
     ridge: float = 0.01
     """Under --shrinkage ridge: what is added to the covariance's diagonal, as a share of its mean."""
+    proxy: str | None = None
+    """Local model whose input embeddings are taken (MD_E, KNN_E), for a model that gives none, such as a served one."""
     levenshtein: Implementation = field(default="auto", metadata=NEUTRAL)
     """What computes Levenshtein distances, all alike: rapidfuzz (CPU), triton (NVIDIA GPU) or xla (any device);
     auto takes the fastest for JAX's device."""
@@ -56,6 +63,8 @@ class LpdsOptions(SuiteOptions):
     """Read a suite of Python functions, which runs their authors' code."""
     grid_values: int = 100
     """Most values of the grid that stands for a continuous draw of a Python function."""
+    track: TrackerKind = field(default="none", metadata=NEUTRAL)
+    """wandb: tell Weights & Biases how the run goes; offline unless there is a key."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -66,6 +75,15 @@ class LpdsOptions(SuiteOptions):
     @property
     def prompt_form(self) -> PromptForm:
         return PromptForm(self.shots_as, self.system, chat=self.chat_template == "auto")
+
+    @property
+    def needed_metrics(self) -> tuple[str, ...]:
+        """Metrics without which the command can do nothing."""
+        return ()
+
+    def choices_for(self, capabilities: Capabilities) -> dict[str, Any]:
+        """What the user left open and a model of these capabilities decides, by field name."""
+        return {}
 
 
 def check_ridge(ridge: float) -> None:
@@ -104,6 +122,8 @@ class ReportOptions:
 
     runs: tyro.conf.Positional[tuple[Path, ...]]
     """Run directories."""
+    out: Path | None = None
+    """For several runs of one kind: directory of a page that shows them side by side."""
     metrics: tuple[str, ...] = ()
     """For lpds measure: the metrics of the table; none shows all."""
     layers: tuple[int, ...] = ()
@@ -118,8 +138,6 @@ class ReportOptions:
     """For lpds measure: what becomes of empty replies, if not as in the run."""
     levenshtein: Implementation = "auto"
     """What computes Levenshtein distances; see lpds measure."""
-    out: Path | None = None
-    """For several runs of rrb or systematicity: directory of a page that shows them side by side."""
 
     def __post_init__(self) -> None:
         if not self.runs:
@@ -152,9 +170,9 @@ class SearchOptions(LpdsOptions):
     explore: float = 0.2
     """Share of the candidates that are drawn from the whole template."""
     select: float = 0.4
-    """Share of the neighbours that are drawn at random instead of taken by the cheap estimate."""
-    difficulty: str = "MD_H"
-    """Metric that the search maximises."""
+    """Share of the neighbours that are drawn at random instead of taken by the cheap estimate; 1 does without it."""
+    difficulty: str | None = None
+    """Metric that the search maximises; none takes MD_H, or LD_min for a model that gives no hidden states."""
     goalpost: Literal["on", "off"] = "on"
     """Whether the references are fitted again with every 50 newly correct replies."""
     budget: int | None = None
@@ -162,12 +180,25 @@ class SearchOptions(LpdsOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if metric(self.difficulty).needs & {"input_statistics"}:
+        if self.difficulty is not None and "input_statistics" in metric(self.difficulty).needs:
             raise InputError(f"--difficulty {self.difficulty}: the search records no statistics of problems; try MD_H")
         self.beam  # noqa: B018 — checks itself
         check_least("budget", self.budget, 1)
         if self.attempts != 1:
             raise InputError("lpds search scores every variation by one reply: leave --attempts at 1")
+
+    @property
+    def is_cheaply_scored(self) -> bool:
+        """Whether any candidate is chosen by its cheap estimate; with --select 1 none is."""
+        return self.beam.hardest > 0
+
+    @property
+    def needed_metrics(self) -> tuple[str, ...]:
+        assert self.difficulty is not None  # chosen by now
+        return (self.difficulty, CHEAP_METRIC) if self.is_cheaply_scored else (self.difficulty,)
+
+    def choices_for(self, capabilities: Capabilities) -> dict[str, Any]:
+        return {"difficulty": self.difficulty or ("MD_H" if capabilities.hidden_states else "LD_min")}
 
     @property
     def beam(self) -> BeamConfig:

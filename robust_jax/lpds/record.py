@@ -36,6 +36,8 @@ class ReferenceRecord(NamedTuple):
     """Keys of the initial references, from the arm `reference`; excluded from every accuracy."""
     added: tuple[str, ...] = ()
     """Keys that joined when the goalpost moved, from the arm `beam`."""
+    left_out: str = ""
+    """Why the template could not be searched; empty if it was, or if nothing was to be searched."""
 
 
 def write_references(directory: Path, references: Mapping[str, ReferenceRecord]) -> None:
@@ -58,7 +60,10 @@ def read_references(directory: Path) -> dict[str, ReferenceRecord]:
     path = directory / REFERENCES_FILE
     with intact(path):
         content = json.loads(read_finished_file(path))
-        return {item: ReferenceRecord(tuple(row["initial"]), tuple(row["added"])) for item, row in content.items()}
+        return {
+            item: ReferenceRecord(tuple(row["initial"]), tuple(row["added"]), str(row.get("left_out", "")))
+            for item, row in content.items()
+        }
 
 
 def write_candidates(directory: Path, candidates: Sequence[CandidateRecord]) -> None:

@@ -11,7 +11,7 @@ from robust_jax.errors import InputError
 from robust_jax.lpds import arms
 from robust_jax.lpds.kept import KeptRun
 from robust_jax.lpds.options import LpdsOptions
-from robust_jax.lpds.space import template_space
+from robust_jax.lpds.space import TemplateSpace
 from robust_jax.search import random_points
 from robust_jax.types import Point, Sample, Suite, Template, Variation
 
@@ -57,7 +57,7 @@ def reference_source(options: LpdsOptions, suite: Suite) -> ReferenceSource:
 def reference_points(template: Template, options: LpdsOptions, count: int) -> list[Point]:
     """The random variations that references are made of, in the order in which they are drawn."""
     name = f"{arms.REFERENCE} {template.id}"
-    return random_points(template_space(template), count, seed=options.seed, name=name)
+    return random_points(TemplateSpace(template), count, seed=options.seed, name=name)
 
 
 def _worked_solutions(template: Template, options: LpdsOptions) -> list[Given]:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from robust_jax.difficulty import select_references
 from robust_jax.evaluation import TemplateQuestion
@@ -38,14 +39,14 @@ class _Quest:
         return self.points[asked : asked + math.ceil(max(0, wanted - right) / rate)]
 
 
-def gather_references(session: Session) -> dict[str, ReferenceSet]:
+def gather_references(session: Session[Any]) -> dict[str, ReferenceSet]:
     """The initial references of every template; an empty set where there are none."""
     if session.source.given is None:
         return _own_references(session)
     return _given_references(session, session.source.given)
 
 
-def _own_references(session: Session) -> dict[str, ReferenceSet]:
+def _own_references(session: Session[Any]) -> dict[str, ReferenceSet]:
     """Correct replies of the model itself.
 
     Variations are asked in rounds until there are as many correct replies as the policy can use, or the attempts or
@@ -77,7 +78,7 @@ def _own_references(session: Session) -> dict[str, ReferenceSet]:
     return references
 
 
-def _given_references(session: Session, given: Callable[[Template], list[Given]]) -> dict[str, ReferenceSet]:
+def _given_references(session: Session[Any], given: Callable[[Template], list[Given]]) -> dict[str, ReferenceSet]:
     """Correct replies of someone else, with the hidden states that the model has when it reads them as its own."""
     replies = [pair for template in session.suite.templates for pair in given(template)]
     questions = [TemplateQuestion(arms.REFERENCE, variation) for variation, _ in replies]

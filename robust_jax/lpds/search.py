@@ -7,16 +7,15 @@ function of the options and of the model's replies: a run that was interrupted r
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
 
 import numpy as np
-from jaxtyping import Float
 
 from robust_jax.difficulty import Observations, References, metric
 from robust_jax.errors import RunError
 from robust_jax.evaluation import Answers, TemplateQuestion
 from robust_jax.lpds import arms
 from robust_jax.lpds.blocks import ask_in_blocks
+from robust_jax.lpds.cheap_scoring import CheapScorer
 from robust_jax.lpds.features import answers_by_item, kept_observations, observations, reference_set
 from robust_jax.lpds.options import SearchOptions
 from robust_jax.lpds.record import (
@@ -28,15 +27,15 @@ from robust_jax.lpds.record import (
     write_references,
 )
 from robust_jax.lpds.references import gather_references
-from robust_jax.lpds.session import Session, open_session
+from robust_jax.lpds.session import Session
 from robust_jax.lpds.space import TemplateSpace
-from robust_jax.runs import Progress, write_finished
+from robust_jax.runs import FeatureStore, Progress, write_finished
+from robust_jax.runs.tracking import Tracker
 from robust_jax.search import BeamSearch, Candidate, Goalpost, random_points
-from robust_jax.types import Model, Point, Sample, Template
+from robust_jax.types import Point, Sample, Template
 
 GOALPOST = 50
 """Newly correct replies that move the goalpost (paper Appendix C.4)."""
-CHEAP_METRIC = "MD_E"
 
 
 @dataclass
@@ -48,6 +47,8 @@ class TemplateSearch:
     search: BeamSearch[Point]
     metric: str
     references: References
+    cheap: CheapScorer | None
+    """None if no candidate is chosen by a cheap estimate."""
     goalpost: Goalpost | None
     initial: tuple[str, ...]
     """Keys of the initial references."""
@@ -64,38 +65,35 @@ class TemplateSearch:
 
     def observe(self, answers: Answers) -> None:
         """Take the replies to the latest proposals."""
-        scores = self._difficulty(observations(answers))
+        scores = self._difficulty(answers.samples, observations(answers))
         self.samples.update((sample.variation, sample) for sample in answers.samples)
         self.first_fit.update(dict.fromkeys(scores, self.fit))
         self.search.observe(scores)
 
-    def end_iteration(self, session: Session, latest: Sequence[Sample], cheap_scorer: "CheapScorer") -> None:
+    def end_iteration(self, features: FeatureStore, latest: Sequence[Sample]) -> None:
         """Move the goalpost if it is due (Appendix C.4), and note the beam."""
         correct = [sample.variation for sample in latest if sample.is_correct]
         due = self.goalpost.end_iteration(correct) if self.goalpost else ()
         if due:
-            joining = [self.samples[key] for key in due]
-            self.references = self.references.extended(reference_set(session.run.features, joining))
-            self.added += due
+            joining = reference_set(features, [self.samples[key] for key in due])
+            self.references = self.references.extended(joining)
+            self.added += joining.keys
             self.fit += 1
-            self.search.rescore(self._difficulty(kept_observations(session.run.features, list(self.samples.values()))))
-            self.space.change_score(partial(cheap_scorer, self.references))
+            explored = list(self.samples.values())
+            self.search.rescore(self._difficulty(explored, kept_observations(features, explored)))
+            self.fit_cheap_score()
         self.beams.append(frozenset(candidate.key for candidate, _ in self.search.beam))
 
-    def _difficulty(self, seen: Observations) -> dict[str, float]:
+    def fit_cheap_score(self) -> None:
+        """Estimate from the present references from now on."""
+        if self.cheap is not None:
+            self.space.cheap_score = self.cheap.fitted(self.references)
+
+    def _difficulty(self, samples: Sequence[Sample], seen: Observations) -> dict[str, float]:
+        """By key; NaN where a request failed, because no reply is not a difficult one."""
         values = self.references.score([self.metric], seen)[self.metric] * metric(self.metric).sign
+        values[[not sample.counts for sample in samples]] = np.nan
         return dict(zip(seen.keys, values.tolist(), strict=True))
-
-
-@dataclass(frozen=True)
-class CheapScorer:
-    """f̃: MD_E of problem texts from the references of a template (Section 4.1)."""
-
-    model: Model
-
-    def __call__(self, references: References, texts: Sequence[str]) -> Float[np.ndarray, " C"]:
-        seen = Observations(keys=("",) * len(texts), embeddings=self.model.embed(texts))
-        return np.asarray(references.score([CHEAP_METRIC], seen)[CHEAP_METRIC], float)
 
 
 def generations(options: SearchOptions) -> dict[str, int]:
@@ -110,44 +108,51 @@ def generations(options: SearchOptions) -> dict[str, int]:
     }
 
 
-def run_search(options: SearchOptions) -> None:
+def run_search(session: Session[SearchOptions], tracker: Tracker) -> None:
     """Search every template and answer as many random variations; everything is kept in the run directory.
 
+    Args:
+        session: an open one of `lpds search`.
+        tracker: told after every iteration how far the search has come.
+
     Raises:
-        InputError: see `open_session`.
         RunError: the disk fails, or no template has enough references to be searched.
     """
-    with open_session(options, "lpds search", (options.difficulty, CHEAP_METRIC)) as session:
-        references = gather_references(session)
-        searches = []
-        for template in session.suite.templates:
-            fitted = References.fit(
-                references[template.id],
-                shrinkage=options.shrinkage,
-                ridge=options.ridge,
-                levenshtein=options.levenshtein,
-            )
-            if not fitted.left_out([options.difficulty, CHEAP_METRIC]):
-                searches.append(_template_search(session, options, template, fitted))
-        if not searches:
-            raise RunError(
-                f"no template has enough correct replies to measure difficulty from: see {session.run.path}; "
-                "try a better model, easier templates, or --reference-attempts"
-            )
-        _ask_base(session, searches)
-        _search(session, options, searches)
-        _ask_random(session, searches)
-        added = {search.template.id: tuple(search.added) for search in searches}
-        record = {item: ReferenceRecord(found.keys, added.get(item, ())) for item, found in references.items()}
-        write_references(session.run.path, record)
-        write_candidates(session.run.path, [row for search in searches for row in _candidate_records(search)])
-        write_finished(session.run.path, session.run.samples, session.run.features, (SEARCH_FILE, REFERENCES_FILE))
+    references = gather_references(session)
+    record = {item: ReferenceRecord(found.keys) for item, found in references.items()}
+    searches = []
+    for template in session.suite.templates:
+        fitted = References.fit(
+            references[template.id],
+            shrinkage=session.options.shrinkage,
+            ridge=session.options.ridge,
+            levenshtein=session.options.levenshtein,
+        )
+        lacking = fitted.left_out(session.options.needed_metrics)
+        if lacking:
+            reasons = dict.fromkeys(reason.rstrip(".") for reason in lacking.values())
+            record[template.id] = record[template.id]._replace(left_out="; ".join(reasons))
+        else:
+            searches.append(_template_search(session, template, fitted))
+    if not searches:
+        raise RunError(
+            f"no template has enough correct replies to measure difficulty from: see {session.run.path}; "
+            "try a better model, easier templates, --reference-attempts, or --reference trace"
+        )
+    _ask_base(session, searches)
+    _search(session, searches, tracker)
+    _ask_random(session, searches)
+    for search in searches:
+        record[search.template.id] = record[search.template.id]._replace(added=tuple(search.added))
+    write_references(session.run.path, record)
+    write_candidates(session.run.path, [row for search in searches for row in _candidate_records(search)])
+    write_finished(session.run.path, session.run.samples, session.run.features, (SEARCH_FILE, REFERENCES_FILE))
 
 
-def _template_search(
-    session: Session, options: SearchOptions, template: Template, references: References
-) -> TemplateSearch:
-    space = TemplateSpace(template, partial(CheapScorer(session.model), references))
+def _template_search(session: Session[SearchOptions], template: Template, references: References) -> TemplateSearch:
+    options = session.options
+    assert options.difficulty is not None  # chosen by now
+    space = TemplateSpace(template)
     initial = references.reference_set.keys
     search = BeamSearch(
         space,
@@ -158,11 +163,14 @@ def _template_search(
         exclude=frozenset(initial),
         budget=options.budget,
     )
+    cheap = CheapScorer(template, session.embedder) if options.is_cheaply_scored else None
     goalpost = Goalpost(GOALPOST) if options.goalpost == "on" else None
-    return TemplateSearch(template, space, search, options.difficulty, references, goalpost, initial)
+    made = TemplateSearch(template, space, search, options.difficulty, references, cheap, goalpost, initial)
+    made.fit_cheap_score()
+    return made
 
 
-def _ask_base(session: Session, searches: Sequence[TemplateSearch]) -> None:
+def _ask_base(session: Session[SearchOptions], searches: Sequence[TemplateSearch]) -> None:
     """The original problems, for templates that have one."""
     questions = [
         TemplateQuestion(arms.BASE, search.template.fill(search.template.base))
@@ -172,10 +180,9 @@ def _ask_base(session: Session, searches: Sequence[TemplateSearch]) -> None:
     session.examiner.ask(arms.BASE, questions)
 
 
-def _search(session: Session, options: SearchOptions, searches: Sequence[TemplateSearch]) -> None:
+def _search(session: Session[SearchOptions], searches: Sequence[TemplateSearch], tracker: Tracker) -> None:
     """Algorithm 1 on all templates in lockstep."""
-    cheap_scorer = CheapScorer(session.model)
-    with Progress("search", generations(options)[arms.BEAM] * len(searches)) as progress:
+    with Progress("search", generations(session.options)[arms.BEAM] * len(searches)) as progress:
         iteration = 0
         while True:
             proposals = {search.template.id: search.search.propose() for search in searches}
@@ -191,11 +198,25 @@ def _search(session: Session, options: SearchOptions, searches: Sequence[Templat
                 if search.template.id in answers:
                     latest = answers[search.template.id]
                     search.observe(latest)
-                    search.end_iteration(session, latest.samples, cheap_scorer)
+                    search.end_iteration(session.run.features, latest.samples)
+            tracker.metrics(_progress(searches), step=iteration)
             iteration += 1
 
 
-def _ask_random(session: Session, searches: Sequence[TemplateSearch]) -> None:
+def _progress(searches: Sequence[TemplateSearch]) -> dict[str, float]:
+    """How far the searches have come: medians over templates."""
+    searches = [search for search in searches if search.samples]
+    beams = [search.search.beam for search in searches]
+    right = [[search.samples[c.key].is_correct for c, _ in beam] for search, beam in zip(searches, beams, strict=True)]
+    return {
+        "search/explored": float(sum(len(search.samples) for search in searches)),
+        "search/max_difficulty": float(np.median([beam[0][1] for beam in beams])),
+        "search/beam_accuracy": float(np.median([np.mean(flags) for flags in right])),
+        "search/refits": float(sum(search.fit for search in searches)),
+    }
+
+
+def _ask_random(session: Session[SearchOptions], searches: Sequence[TemplateSearch]) -> None:
     """As many distinct random variations of each template as its search explored (Section 4.2)."""
     wanted = [
         (

@@ -1,15 +1,16 @@
 """Every figure of `lpds search`, computed from what a run directory keeps; no model is needed (Sections 4.2, D.2)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Float
 
 from robust_jax.analysis.auc import Auc, auc, micro_auc
+from robust_jax.analysis.distribution import distribution
 from robust_jax.analysis.intervals import Interval, bootstrap, mean
 from robust_jax.analysis.robustness import (
     BeamLevel,
+    SearchCurves,
     accuracy,
     accuracy_distribution,
     accuracy_drops,
@@ -18,61 +19,18 @@ from robust_jax.analysis.robustness import (
     search_curves,
     template_accuracy,
 )
-from robust_jax.difficulty import References, metric
-from robust_jax.lpds import arms
-from robust_jax.lpds.features import by_item, by_key, kept_observations
+from robust_jax.difficulty import metric
+from robust_jax.lpds.attribution import attribution
 from robust_jax.lpds.kept import KeptRun, all_scores
-from robust_jax.lpds.record import CandidateRecord, read_candidates
+from robust_jax.lpds.searched import SearchedTemplate
 from robust_jax.randomness import rng
-from robust_jax.report.inputs import SearchResults, SearchTemplate, as_json
+from robust_jax.report.inputs import Distribution, SearchResults, SearchTemplate, TemplateCurve, as_json
+from robust_jax.report.inputs import SearchCurves as SearchCurvesJson
 from robust_jax.runs import counts_by_status
 from robust_jax.types import Sample
 
 AUC_METRICS = ("LD_min", "MD_H", "MD_E", "output_perplexity", "output_entropy", "output_self_certainty")
 """What the random variations tell about, so that search and metrics can be judged from one run."""
-
-
-@dataclass(frozen=True)
-class SearchedTemplate:
-    """What a run keeps of one template's search."""
-
-    id: str
-    base: list[Sample]
-    random: list[Sample]
-    explored: list[Sample]
-    """In the order of the search."""
-    candidates: list[CandidateRecord]
-    """One a sample of `explored`."""
-    references: References
-    """As they were after the last fit."""
-    initial_references: int
-
-
-def searched_templates(run: KeptRun) -> list[SearchedTemplate]:
-    """The templates of a finished search.
-
-    Raises:
-        InputError: the search has not finished.
-    """
-    candidates: dict[str, list[CandidateRecord]] = {}
-    for row in read_candidates(run.path):
-        candidates.setdefault(row.template, []).append(row)
-    answers = {arm: by_item(by_key(run.samples.by_arm(arm))) for arm in (arms.BASE, arms.BEAM, arms.RANDOM)}
-    templates = []
-    for item, rows in candidates.items():
-        explored = {sample.variation: sample for sample in answers[arms.BEAM][item]}
-        templates.append(
-            SearchedTemplate(
-                id=item,
-                base=answers[arms.BASE].get(item, []),
-                random=answers[arms.RANDOM].get(item, []),
-                explored=[explored[row.key] for row in rows],
-                candidates=rows,
-                references=run.references(item),
-                initial_references=len(run.reference_record[item].initial),
-            )
-        )
-    return templates
 
 
 def search_results(run: KeptRun, templates: Sequence[SearchedTemplate]) -> SearchResults:
@@ -91,7 +49,10 @@ def search_results(run: KeptRun, templates: Sequence[SearchedTemplate]) -> Searc
         beam,
         generator=generator("quantiles"),
     )
-    curves = search_curves([_levels(template) for template in templates], generator=generator("curves"))
+    levels = [_levels(template) for template in templates]
+    curves = search_curves(levels, generator=generator("curves"))
+    random_scores = {template.id: _random_scores(run, template) for template in templates}
+    maximised = str(run.options["difficulty"])
     has_base = any(answers.size for answers in base)
     return {
         "kind": "lpds search",
@@ -113,11 +74,7 @@ def search_results(run: KeptRun, templates: Sequence[SearchedTemplate]) -> Searc
         else None,
         "error_difference": as_json(error_rate_difference(beam, random, generator=generator("difference"))),
         "templates": [_row(template) for template in templates] + _left_out(run, templates),
-        "search_curves": {
-            "iteration": list(range(len(curves.difficulty))),
-            "max_difficulty": [point.value for point in curves.difficulty],
-            "beam_accuracy": [point.value for point in curves.accuracy],
-        },
+        "search_curves": _search_curves(curves, templates, levels),
         "quantile_curve": {
             "quantile": list(range(1, len(curve.accuracy) + 1)),
             "accuracy": [point.value for point in curve.accuracy],
@@ -127,26 +84,88 @@ def search_results(run: KeptRun, templates: Sequence[SearchedTemplate]) -> Searc
         "drs": as_json(curve.score),
         "auc": {
             metric(name).label: as_json(interval)
-            for name, interval in auc_on_random(run, templates, generator("auc")).items()
+            for name, interval in auc_on_random(templates, random_scores, generator("auc")).items()
         },
         "accuracy_distribution": {
             "beam": accuracy_distribution(beam, generator=generator("beam distribution")).tolist(),
             "random": accuracy_distribution(random, generator=generator("random distribution")).tolist(),
         },
+        "distributions": _distributions(templates, random_scores),
+        "attribution": attribution(
+            templates,
+            {item: metric(maximised).sign * scores[maximised] for item, scores in random_scores.items()},
+            seed,
+        ),
     }
 
 
+def _random_scores(run: KeptRun, template: SearchedTemplate) -> dict[str, Float[np.ndarray, " C"]]:
+    """Raw values of the metrics that can be had for a template's random variations, which no search has biased."""
+    names = dict.fromkeys([*AUC_METRICS, str(run.options["difficulty"])])
+    return all_scores(template.references, names, run.observations(template.random))
+
+
 def auc_on_random(
-    run: KeptRun, templates: Sequence[SearchedTemplate], generator: np.random.Generator
+    templates: Sequence[SearchedTemplate],
+    scores: Mapping[str, Mapping[str, Float[np.ndarray, " C"]]],
+    generator: np.random.Generator,
 ) -> Mapping[str, Interval]:
-    """How well each metric ranks wrong above right answers among the random variations, which no search has biased."""
+    """How well each metric ranks wrong above right answers among the random variations."""
     parts: dict[str, list[Auc]] = {name: [] for name in AUC_METRICS}
     for template in templates:
-        counted = [sample for sample in template.random if sample.counts]
-        seen = kept_observations(run.features, counted)
-        for name, values in all_scores(template.references, AUC_METRICS, seen).items():
-            parts[name].append(auc(metric(name).sign * values, _correct(counted)))
+        counted = _counted(template.random)
+        for name in AUC_METRICS:
+            if name in scores[template.id]:
+                values = metric(name).sign * scores[template.id][name][counted]
+                parts[name].append(auc(values, _correct(template.random)))
     return {name: micro_auc(found, generator=generator) for name, found in parts.items() if found}
+
+
+def _distributions(
+    templates: Sequence[SearchedTemplate], scores: Mapping[str, Mapping[str, Float[np.ndarray, " C"]]]
+) -> dict[str, Distribution]:
+    """How the metrics of all templates' random variations are distributed over right and wrong answers."""
+    correct = np.concatenate([_correct(template.random) for template in templates])
+    found: dict[str, Distribution] = {}
+    for name in AUC_METRICS:
+        parts = [
+            scores[template.id].get(name, np.full(len(template.random), np.nan))[_counted(template.random)]
+            for template in templates
+        ]
+        shape = distribution(np.concatenate(parts), correct)
+        if shape is not None:
+            found[metric(name).label] = {
+                "edges": shape.edges.tolist(),
+                "right": shape.right.tolist(),
+                "wrong": shape.wrong.tolist(),
+            }
+    return found
+
+
+def _search_curves(
+    curves: SearchCurves, templates: Sequence[SearchedTemplate], levels: Sequence[Sequence[BeamLevel]]
+) -> SearchCurvesJson:
+    """Medians with their intervals, and the course of every template."""
+    singles: list[TemplateCurve] = []
+    for template, of_template in zip(templates, levels, strict=True):
+        held = [of_template[min(t, len(of_template) - 1)] for t in range(len(curves.difficulty))]
+        singles.append(
+            {
+                "id": template.id,
+                "max_difficulty": [float(np.fmax.reduce(level.difficulty, initial=np.nan)) for level in held],
+                "beam_accuracy": [float(level.correct.mean()) if level.correct.size else None for level in held],
+            }
+        )
+    return {
+        "iteration": list(range(len(curves.difficulty))),
+        "max_difficulty": [point.value for point in curves.difficulty],
+        "max_difficulty_low": [point.low for point in curves.difficulty],
+        "max_difficulty_high": [point.high for point in curves.difficulty],
+        "beam_accuracy": [point.value for point in curves.accuracy],
+        "beam_accuracy_low": [point.low for point in curves.accuracy],
+        "beam_accuracy_high": [point.high for point in curves.accuracy],
+        "templates": singles,
+    }
 
 
 def _row(template: SearchedTemplate) -> SearchTemplate:
@@ -173,7 +192,7 @@ def _left_out(run: KeptRun, templates: Sequence[SearchedTemplate]) -> list[Searc
             "beam_error": None,
             "explored": 0,
             "references": len(record.initial),
-            "note": "not searched: too few correct replies to measure difficulty from",
+            "note": f"not searched: {record.left_out}",
         }
         for item, record in run.reference_record.items()
         if item not in searched

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
 
 from robust_jax.difficulty import metric, metric_names, usable
 from robust_jax.errors import InputError
@@ -19,13 +20,19 @@ DEFAULT_SHOTS = 5
 DEFAULT_MAX_TOKENS = 512
 
 
+Options = TypeVar("Options", bound=LpdsOptions)
+
+
 @dataclass(frozen=True)
-class Session:
+class Session(Generic[Options]):
     """One LPDS run, ready to ask."""
 
-    options: LpdsOptions
+    options: Options
+    """With everything chosen that depends on the model."""
     suite: Suite
     model: Model
+    embedder: Model
+    """Whose input embeddings are taken: the model, or its proxy."""
     examiner: Examiner[TemplateQuestion]
     run: RunDirectory
     source: ReferenceSource
@@ -51,7 +58,7 @@ def chosen_shots(options: LpdsOptions, defaults: ModelDefaults, suite: Suite) ->
 
 
 @contextmanager
-def open_session(options: LpdsOptions, command: str, metrics: tuple[str, ...]) -> Iterator[Session]:
+def open_session(options: Options, command: str) -> Iterator[Session[Options]]:
     """Load what a command needs and lock its run directory, in the order that leaves nothing behind on bad input.
 
     Raises:
@@ -62,23 +69,24 @@ def open_session(options: LpdsOptions, command: str, metrics: tuple[str, ...]) -
         raise InputError("give the run a directory: --out DIR")
     suite = chosen_suite(options)
     source = reference_source(options, suite)
-    with ByteProgress(f"loading {options.model}") as on_progress:
-        model = load_model(
-            options.model,
-            dtype=options.dtype,
-            batch_size=options.batch_size,
-            mesh=options.mesh,
-            on_progress=on_progress,
-            server=options,
-        )
-    for name in metrics:
-        _check_capability(name, model)
+    # The proxy first: other processes keep the model that was loaded last, and embeddings are this process' own affair.
+    proxy = None if options.proxy is None else _load(options.proxy, options)
+    model = _load(options.model, options)
+    embedder = proxy or model
+    options = replace(options, **options.choices_for(model.capabilities))
+    for name in options.needed_metrics:
+        _check_capability(name, model, embedder)
     usable(options.levenshtein)  # or it is refused before the first question
     layers = _chosen_layers(options.layers, model)
     shots = chosen_shots(options, model.defaults, suite)
     max_tokens = _first_given(options.max_tokens, model.defaults.max_tokens, DEFAULT_MAX_TOKENS)
     resolved = replace(options, layers=layers, shots=shots, max_tokens=max_tokens)
-    found = {"reference": source.identity, "suite_digest": suite.digest, "model_digest": model.digest}
+    found = {
+        "reference": source.identity,
+        "suite_digest": suite.digest,
+        "model_digest": model.digest,
+        "proxy_digest": proxy.digest if proxy else "",
+    }
     with open_run(resolved, command, found) as run:
         examiner = Examiner(
             model=model,
@@ -88,12 +96,25 @@ def open_session(options: LpdsOptions, command: str, metrics: tuple[str, ...]) -
             seed=options.seed,
             layers=layers,
             statistics=model.capabilities.statistics,
+            embedder=embedder,
         )
         try:
-            yield Session(resolved, suite, model, examiner, run, source)
+            yield Session(resolved, suite, model, embedder, examiner, run, source)
         finally:
             if isinstance(model, StreamingModel):
                 print(f"{model.name}: {model.usage}", file=sys.stderr)
+
+
+def _load(name: str, options: LpdsOptions) -> Model:
+    with ByteProgress(f"loading {name}") as on_progress:
+        return load_model(
+            name,
+            dtype=options.dtype,
+            batch_size=options.batch_size,
+            mesh=options.mesh,
+            on_progress=on_progress,
+            server=options,
+        )
 
 
 def _first_given(*choices: int | None) -> int:
@@ -113,15 +134,21 @@ def _chosen_layers(layers: tuple[int, ...], model: Model) -> tuple[int, ...]:
     return (52 if is_llama_70b else round(2 * model.num_layers / 3),)
 
 
-def _check_capability(name: str, model: Model) -> None:
+def _check_capability(name: str, model: Model, embedder: Model) -> None:
     has: Capabilities = model.capabilities
     able = {
         "text": True,
         "hidden": has.hidden_states,
-        "embeddings": has.embeddings,
+        "embeddings": embedder.capabilities.embeddings,
         "output_statistics": has.statistics,
         "input_statistics": has.hidden_states and has.statistics,
     }
-    if not all(able[need] for need in metric(name).needs):
+    lacking = sorted(need for need in metric(name).needs if not able[need])
+    if lacking == ["embeddings"]:
+        raise InputError(
+            f"{embedder.name} has no embeddings, which {name} needs: name a local model that lends its own, such as "
+            "--proxy builtin:tiny"
+        )
+    if lacking:
         working = [other for other in metric_names() if all(able[need] for need in metric(other).needs)]
         raise InputError(f"{model.name} cannot give what {name} needs; with it {', '.join(working)} would work")

@@ -1,14 +1,12 @@
 """A template as a space to be searched."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from jaxtyping import Float
 
+from robust_jax.lpds.cheap_scoring import CheapScore, unknown
 from robust_jax.types import Point, Template, Variation
-
-CheapScore = Callable[[Sequence[str]], Float[np.ndarray, " C"]]
-"""The cheap difficulty of problem texts; higher is harder."""
 
 
 class TemplateSpace:
@@ -17,10 +15,10 @@ class TemplateSpace:
     Implements `types.Space`.
     """
 
-    def __init__(self, template: Template, cheap_score: CheapScore) -> None:
+    def __init__(self, template: Template, cheap_score: CheapScore = unknown) -> None:
         self.template = template
-        self._cheap_score = cheap_score
-        self._estimates: dict[str, float] = {}
+        self.cheap_score = cheap_score
+        """To be replaced when the references have been fitted again."""
 
     def random(self, rng: np.random.Generator) -> Point:
         return self.template.random(rng)
@@ -34,23 +32,7 @@ class TemplateSpace:
         return self.template.key(point)
 
     def cheap(self, points: Sequence[Point]) -> Float[np.ndarray, " C"]:
-        """The cheap estimate of every point; a point is estimated once as long as the score stays the same."""
-        keys = [self.key(point) for point in points]
-        new = {key: point for key, point in zip(keys, points, strict=True) if key not in self._estimates}
-        if new:
-            scores = self._cheap_score([self.template.text(point) for point in new.values()])
-            self._estimates.update(zip(new, scores.tolist(), strict=True))
-        return np.array([self._estimates[key] for key in keys], float)
+        return self.cheap_score(points)
 
     def ask(self, point: Point) -> Variation:
         return self.template.fill(point)
-
-    def change_score(self, cheap_score: CheapScore) -> None:
-        """Estimate with another score from now on, because the references have been fitted again."""
-        self._cheap_score = cheap_score
-        self._estimates.clear()
-
-
-def template_space(template: Template) -> TemplateSpace:
-    """A template as a space to draw from, for which nothing has to be estimated."""
-    return TemplateSpace(template, lambda texts: np.zeros(len(texts)))

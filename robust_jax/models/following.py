@@ -16,7 +16,17 @@ from jaxtyping import Float
 
 from robust_jax.errors import RunError
 from robust_jax.models.distributed import hear, tell, together
-from robust_jax.types import Capabilities, FeatureRequest, Message, Model, ModelDefaults, Prompt, Response, Sampling
+from robust_jax.types import (
+    Capabilities,
+    FeatureRequest,
+    Message,
+    Model,
+    ModelDefaults,
+    Prompt,
+    Response,
+    Sampling,
+    TokenEmbeddings,
+)
 
 LOADING_SECONDS = 3600.0
 """How long the first process to have loaded the model waits for the last; some read it from a slow disk."""
@@ -92,6 +102,20 @@ class LeadingModel:
     def embed(self, texts: Sequence[str]) -> Float[np.ndarray, "B D"]:
         """See `Model`; this process has the embedding table to itself."""
         return self._model.embed(texts)
+
+    def tokenize_all(self, texts: Sequence[str]) -> list[list[int]]:
+        """See `TokenEmbeddings`."""
+        return self._tokens.tokenize_all(texts)
+
+    @property
+    def embedding_table(self) -> Float[np.ndarray, "V D"]:
+        """See `TokenEmbeddings`."""
+        return self._tokens.embedding_table
+
+    @property
+    def _tokens(self) -> TokenEmbeddings:
+        assert isinstance(self._model, TokenEmbeddings)  # what runs in several processes is a local model
+        return self._model
 
 
 def follow(load: Load) -> int:

@@ -159,23 +159,27 @@ class LocalModel:
     def tokenize(self, text: str) -> list[int]:
         return self.tokenizer.encode([text])[0]
 
+    def tokenize_all(self, texts: Sequence[str]) -> list[list[int]]:
+        return self.tokenizer.encode(texts)
+
     def embed(self, texts: Sequence[str]) -> Float[np.ndarray, "B D"]:
         """Mean input embedding of each text's own tokens (paper Section 4.1, E_i); NaN for an empty text."""
         encoded = self.tokenizer.encode(texts)
-        result = np.full((len(texts), self._embedding_table.shape[1]), np.nan, np.float32)
+        result = np.full((len(texts), self.embedding_table.shape[1]), np.nan, np.float32)
         for start in range(0, len(texts), 4096):
             part = encoded[start : start + 4096]
             rows = [start + offset for offset, ids in enumerate(part) if ids]
             if not rows:
                 continue
             lengths = np.array([len(encoded[row]) for row in rows])
-            vectors = self._embedding_table[np.concatenate([encoded[row] for row in rows])]
+            vectors = self.embedding_table[np.concatenate([encoded[row] for row in rows])]
             sums = np.add.reduceat(vectors, np.cumsum(lengths) - lengths, axis=0)
             result[rows] = sums / lengths[:, None]
         return result
 
     @cached_property
-    def _embedding_table(self) -> Float[np.ndarray, "V D"]:
+    def embedding_table(self) -> Float[np.ndarray, "V D"]:
+        """The input embedding of every token, as fp32 on the host."""
         with on_mesh(self.mesh):
             return np.asarray(fetch(self.decoder.embed_tokens[...]), np.float32)
 

@@ -9,6 +9,8 @@ from robust_jax.report.checking import checked_examples, checked_results
 from robust_jax.report.drawing import as_svg
 from robust_jax.report.figures import figures
 from robust_jax.report.inputs import (
+    NO_ANSWERS,
+    Answers,
     Attempt,
     Interval,
     MeasureResults,
@@ -16,12 +18,14 @@ from robust_jax.report.inputs import (
     TemplateExamples,
     VariationExample,
 )
-from robust_jax.report.page import render
+from robust_jax.report.page import paged_tables, render
 from robust_jax.report.publishing import print_finding, write_report_files
 from robust_jax.report.tables import as_markdown, as_rich, as_text, metrics_table, tables, templates_table
 from robust_jax.report.wording import headline
 
 __all__ = [
+    "NO_ANSWERS",
+    "Answers",
     "Attempt",
     "Interval",
     "MeasureResults",
@@ -42,7 +46,12 @@ __all__ = [
 ]
 
 
-def write_report(directory: Path, results: Mapping[str, object], browser: Sequence[Mapping[str, object]]) -> None:
+def write_report(
+    directory: Path,
+    results: Mapping[str, object],
+    browser: Sequence[Mapping[str, object]],
+    answers: Answers = NO_ANSWERS,
+) -> None:
     """Writes `report.html`, `tables.md` and `figures/` (each figure as PNG, SVG and CSV) into a run directory.
 
     A file is replaced as a whole or not at all.
@@ -51,6 +60,7 @@ def write_report(directory: Path, results: Mapping[str, object], browser: Sequen
         directory: the run directory; made if it does not exist.
         results: the content of results.json: a `SearchResults` or a `MeasureResults`.
         browser: a `TemplateExamples` a template, in the order in which they are to be listed; may be empty.
+        answers: every answer in brief, of which the page shows a table; there may be 10⁵ of them.
 
     Raises:
         InputError: `results` or `browser` has not the shape that `robust_jax.report.inputs` describes.
@@ -58,8 +68,8 @@ def write_report(directory: Path, results: Mapping[str, object], browser: Sequen
     """
     known, examples = checked_results(results), checked_examples(browser)
     drawings = [(figure, as_svg(figure)) for figure in figures(known)]
-    page = render(known, examples, drawings)
-    write_report_files(directory, page, drawings, [*tables(known), templates_table(known)])
+    page = render(known, examples, answers, drawings)
+    write_report_files(directory, page, drawings, [*tables(known), *paged_tables(known).values()])
 
 
 def print_summary(results: Mapping[str, object], console: Console) -> None:

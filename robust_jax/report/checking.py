@@ -25,15 +25,18 @@ def checked_results(raw: object) -> Results:
     results = cast(dict[str, Any], raw)
     if kind == "lpds search":
         curves, quantiles = results["search_curves"], results["quantile_curve"]
-        parts = [curves[name] for name in ("iteration", "max_difficulty", "beam_accuracy")]
+        bands = [f"{name}{end}" for name in ("max_difficulty", "beam_accuracy") for end in ("", "_low", "_high")]
+        parts = [curves[name] for name in ("iteration", *bands)]
         for curve in curves.get("templates", ()):
             parts += [curve["max_difficulty"], curve["beam_accuracy"]]
         _check_lengths(parts, "results.search_curves")
         _check_lengths([quantiles[name] for name in QuantileCurve.__annotations__], "results.quantile_curve")
+        shapes = {f"results.distributions.{name}": shape for name, shape in results["distributions"].items()}
     else:
-        for place, row in enumerate(results["metrics"]):
-            if (shape := row["distribution"]) is not None:
-                _check_lengths([shape["edges"][1:], shape["right"], shape["wrong"]], f"results.metrics[{place}]")
+        shapes = {f"results.metrics[{place}]": row["distribution"] for place, row in enumerate(results["metrics"])}
+    for place, shape in shapes.items():
+        if shape is not None:
+            _check_lengths([shape["edges"][1:], shape["right"], shape["wrong"]], place)
     return cast(Results, results)
 
 

@@ -175,13 +175,18 @@ def finish_bars(axes: Axes, names: list[str], origin: float, label: str) -> None
 
 
 def draw_search_curves(canvas: Canvas, figure: Figure) -> None:
-    """Two panels over iterations. Columns: iteration, difficulty, accuracy, then the same two for single templates."""
+    """Two panels over iterations. Columns: iteration, the two medians, their low and high ends, then single templates.
+
+    Every part has two columns, of difficulty and of accuracy.
+    """
     panels = canvas.subplots(2, 1, sharex=True)
     iterations = figure.numbers(figure.columns[0])
     for axes, columns, scale in zip(panels, (figure.columns[1::2], figure.columns[2::2]), (1, 100), strict=True):
-        singles = [np.column_stack([iterations, figure.numbers(single, scale)]) for single in columns[1:]]
-        axes.add_collection(LineCollection(singles, colors=BASE, linewidths=0.5, alpha=0.3))
-        axes.plot(iterations, figure.numbers(columns[0], scale), color=BEAM, linewidth=2, marker="o", markersize=3.5)
+        median, low, high, *single = (figure.numbers(column, scale) for column in columns)
+        lines = [np.column_stack([iterations, one]) for one in single]
+        axes.add_collection(LineCollection(lines, colors=BASE, linewidths=0.5, alpha=0.3))
+        axes.fill_between(iterations, low, high, color=BEAM, alpha=0.18, linewidth=0)
+        axes.plot(iterations, median, color=BEAM, linewidth=2, marker="o", markersize=3.5)
         axes.grid(axis="y")
     panels[0].set(ylabel="Largest difficulty in beam")
     panels[1].set(ylabel="Accuracy of beam (%)", xlabel="Iteration", ylim=(-3, 103))

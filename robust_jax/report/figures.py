@@ -1,8 +1,9 @@
 """The figures of a run: which numbers of the results each one draws."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 
+from robust_jax.report.attribution import value_effects
 from robust_jax.report.drawing import (
     Figure,
     Row,
@@ -15,7 +16,7 @@ from robust_jax.report.drawing import (
     draw_scatter,
     draw_search_curves,
 )
-from robust_jax.report.inputs import Interval, MeasureResults, Results, SearchResults, finite
+from robust_jax.report.inputs import Distribution, Interval, Results, SearchResults, finite
 from robust_jax.report.wording import ranked, row_name
 
 
@@ -25,7 +26,13 @@ def figures(results: Results) -> list[Figure]:
         rows = results["metrics"]
         return [
             _auc([(row_name(row, rows), row["span"], row["auc"]) for row in rows]),
-            _metric_distributions(results),
+            _metric_distributions(
+                {
+                    f"{row['span']}: {row_name(row, rows)}": row["distribution"]
+                    for row in rows
+                    if row["distribution"] is not None
+                }
+            ),
         ]
     return [
         _search_against_random(results),
@@ -33,7 +40,9 @@ def figures(results: Results) -> list[Figure]:
         _error_by_template(results),
         _quantile_curve(results),
         _accuracy_distribution(results),
+        value_effects(results),
         _auc([(metric, "", auc) for metric, auc in ranked(results["auc"])]),
+        _metric_distributions(dict(sorted(results["distributions"].items()))),
     ]
 
 
@@ -55,11 +64,19 @@ def _search_curves(results: SearchResults) -> Figure:
     curves = results["search_curves"]
     columns = ["iteration", "max_difficulty", "beam_accuracy"]
     lists: list[Sequence[float | None]] = [curves["iteration"], curves["max_difficulty"], curves["beam_accuracy"]]
-    caption = "Largest difficulty in the beam and mean accuracy of the beam after each iteration: median over templates"
-    for curve in curves.get("templates", ()):
+    for end in ("low", "high"):
+        columns += [f"max_difficulty_{end}", f"beam_accuracy_{end}"]
+    lists += [curves["max_difficulty_low"], curves["beam_accuracy_low"]]
+    lists += [curves["max_difficulty_high"], curves["beam_accuracy_high"]]
+    caption = (
+        "Largest difficulty in the beam and mean accuracy of the beam after each iteration: median over templates "
+        "with 95% intervals"
+    )
+    singles = curves.get("templates", [])
+    for curve in singles:
         columns += [f"max_difficulty {curve['id']}", f"beam_accuracy {curve['id']}"]
         lists += [curve["max_difficulty"], curve["beam_accuracy"]]
-    caption += ", with single templates in grey." if len(lists) > 3 else "."
+    caption += "; single templates in grey." if singles else "."
     rows = tuple(zip(*lists, strict=True))
     return Figure(
         "search_curves", "Course of the search", caption, tuple(columns), rows, draw_search_curves, height=4.4
@@ -122,16 +139,12 @@ def _auc(powers: Sequence[tuple[str, str, Interval]]) -> Figure:
     )
 
 
-def _metric_distributions(results: MeasureResults) -> Figure:
+def _metric_distributions(shapes: Mapping[str, Distribution]) -> Figure:
     """Figures 7 and 27: a panel a metric."""
     rows: list[Row] = []
-    for power in results["metrics"]:
-        shape = power["distribution"]
-        if shape is not None:
-            name = f"{power['span']}: {row_name(power, results['metrics'])}"
-            edges = shape["edges"]
-            rows += zip([name] * len(shape["right"]), edges, edges[1:], shape["right"], shape["wrong"], strict=False)
-    panels = len({row[0] for row in rows})
+    for name, shape in shapes.items():
+        edges = shape["edges"]
+        rows += zip([name] * len(shape["right"]), edges, edges[1:], shape["right"], shape["wrong"], strict=False)
     return Figure(
         "metric_distributions",
         "Distribution of the metrics",
@@ -140,7 +153,7 @@ def _metric_distributions(results: MeasureResults) -> Figure:
         ("metric", "from", "to", "right", "wrong"),
         tuple(rows),
         draw_metric_distributions,
-        height=0.6 + 1.25 * ((panels + 1) // 2),
+        height=0.6 + 1.25 * ((len(shapes) + 1) // 2),
     )
 
 

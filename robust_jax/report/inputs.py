@@ -89,6 +89,10 @@ class SearchCurves(TypedDict):
     """Largest difficulty in the beam."""
     beam_accuracy: list[float | None]
     """Mean accuracy of the variations in the beam."""
+    max_difficulty_low: list[float | None]
+    max_difficulty_high: list[float | None]
+    beam_accuracy_low: list[float | None]
+    beam_accuracy_high: list[float | None]
     templates: NotRequired[list[TemplateCurve]]
 
 
@@ -107,6 +111,44 @@ class AccuracyDistribution(TypedDict):
 
     random: list[float]
     beam: list[float]
+
+
+class SlotShare(TypedDict):
+    """How much one slot of a template decides, on random variations."""
+
+    template: str
+    slot: str
+    error: Interval
+    """Share of the variance of right and wrong that its values explain; n counts variations."""
+    difficulty: Interval
+    """Share of the variance of the difficulty's percentile."""
+
+
+class ValueEffect(TypedDict):
+    """What one value of a slot does: random variations that have it minus those that do not."""
+
+    template: str
+    slot: str
+    value: str
+    """As it is printed; a range such as 2 to 11 of a slot with many numbers."""
+    random_share: float
+    """How many of the random variations have it."""
+    search_share: float
+    """How many of those that search explored."""
+    error: Interval
+    """Change of the error rate; n counts the random variations that have the value."""
+    difficulty: Interval
+    """Change of the difficulty's percentile among the random variations, as a share of 1."""
+    is_clear: bool
+    """Whether the change of the error rate stands out of what chance does among so many values."""
+
+
+class Attribution(TypedDict):
+    """Which slots and values make variations hard."""
+
+    slots: list[SlotShare]
+    values: list[ValueEffect]
+    """The largest changes of the error rate first."""
 
 
 class SearchResults(TypedDict):
@@ -130,6 +172,9 @@ class SearchResults(TypedDict):
     auc: dict[str, Interval]
     """How well each metric, by its label, ranks wrong replies above right ones."""
     accuracy_distribution: AccuracyDistribution
+    distributions: dict[str, "Distribution"]
+    """Metrics, by label, over the random variations."""
+    attribution: Attribution
 
 
 # --------------------------------------------------------------------------------------------------
@@ -192,6 +237,47 @@ class MeasureResults(TypedDict):
 Results: TypeAlias = SearchResults | MeasureResults
 
 # --------------------------------------------------------------------------------------------------
+# Several searches side by side
+
+
+class ComparedSearches(TypedDict):
+    """Searches that differ in their seed alone, taken together: templates' means over the seeds."""
+
+    name: str
+    """What tells them from the others."""
+    model: str
+    suite: str
+    seeds: list[int]
+    base: Interval
+    """Accuracy on the base problems; value null where there are none."""
+    random_error: Interval
+    beam_error: Interval
+    difference: Interval
+    """Error rate under search − error rate at random, paired by template."""
+    ratio: Interval | None
+    """Drop under search divided by the drop at random; null where it is undefined."""
+    behind: Interval | None
+    """Error rate under search minus that of the first searches, paired by template; null for those."""
+    drs: Interval
+    """Difficulty-robustness score; of several seeds the mean, without an interval."""
+    explored: int
+    """Variations that search had answered, all templates and seeds."""
+    templates: dict[str, float | None]
+    """Error rate under search of each template."""
+    beam_accuracy: list[list[float | None]]
+    """Median accuracy of the beam after each iteration, a list a seed."""
+    quantile_accuracy: list[list[float | None]]
+    """Accuracy by quantile of difficulty, a list a seed."""
+
+
+class Comparison(TypedDict):
+    """Several searches side by side."""
+
+    kind: Literal["lpds comparison"]
+    searches: list[ComparedSearches]
+
+
+# --------------------------------------------------------------------------------------------------
 # Examples
 
 
@@ -225,6 +311,21 @@ class TemplateExamples(TypedDict):
     template: str
     base: Attempt | None
     variations: list[VariationExample]
+
+
+AnswerRow: TypeAlias = tuple[int, str, list[str], float | None, Literal[0, 1, 2], str | None, str]
+"""Number of the template, arm, slots' values, difficulty, wrong (0), right (1) or not counted (2), read, gold."""
+
+
+class Answers(TypedDict):
+    """Every answer of a run in brief, for a table that holds very many."""
+
+    slots: list[tuple[str, list[str]]]
+    """The templates with the names of their slots, as `rows` number them."""
+    rows: list[AnswerRow]
+
+
+NO_ANSWERS: Answers = {"slots": [], "rows": []}
 
 
 def finite(number: Number | None) -> Number | None:

@@ -2,12 +2,14 @@
 
 from typing import Any, NamedTuple
 
+from robust_jax.report.attribution import slots_table, values_table
 from robust_jax.report.differences import differences
 from robust_jax.report.drawing import Figure
 from robust_jax.report.html import inline_svg, json_block, render_page
-from robust_jax.report.inputs import Attempt, Interval, Results, TemplateExamples, finite
-from robust_jax.report.tables import tables, templates_table
+from robust_jax.report.inputs import Answers, Attempt, Interval, Results, TemplateExamples, finite
+from robust_jax.report.tables import Table, tables, templates_table
 from robust_jax.report.wording import (
+    ARMS,
     best_metric,
     decimal,
     headline,
@@ -36,6 +38,10 @@ _SEARCH_GLOSSARY = {
     "Random sampling": "As many variations of each template, drawn at random.",
     "Base problem": "The filling of a template that counts as the original problem.",
     "Drop ratio": "How far accuracy falls from the base problems under search, divided by how far it falls at random.",
+    "Explains": "Share of the variance of right and wrong, or of difficulty, over random variations that the values of "
+    "a slot explain; 0% if it does not matter, 100% if it alone decides.",
+    "Clear": "The change stands out of what chance does among so many values: of all that are called clear, about one "
+    "in twenty is expected to be chance.",
     "Robustness score": "The difficulty-robustness score: area below the curve of accuracy over quantiles of "
     "difficulty; 1 is perfect.",
 }
@@ -52,17 +58,11 @@ class Card(NamedTuple):
     """What its colour stands for."""
 
 
-def render(results: Results, examples: list[TemplateExamples], drawings: list[tuple[Figure, str]]) -> str:
+def render(
+    results: Results, examples: list[TemplateExamples], answers: Answers, drawings: list[tuple[Figure, str]]
+) -> str:
     """The page as text. `drawings` are the run's figures with their SVG."""
     limit = max(1, min(SHOWN_OF_ONE, SHOWN_OF_ALL // max(1, len(examples))))
-    table = templates_table(results)
-    page_data = {
-        "columns": [
-            {"title": column.title, "kind": "number" if column.is_numeric else "words"} for column in table.columns
-        ],
-        "rows": table.rows,
-        "examples": [one_line(shown["template"]) for shown in examples],
-    }
     return render_page(
         "page.html",
         "script.html",
@@ -72,9 +72,31 @@ def render(results: Results, examples: list[TemplateExamples], drawings: list[tu
         figures=[(figure, inline_svg(figure, svg)) for figure, svg in drawings],
         tables=tables(results),
         glossary={**(_SEARCH_GLOSSARY if results["kind"] == "lpds search" else {}), **_GLOSSARY},
-        page_data=json_block(page_data),
+        page_data=json_block(
+            {
+                "tables": {name: paged(table) for name, table in paged_tables(results).items()},
+                "examples": [one_line(shown["template"]) for shown in examples],
+                "arms": ARMS,
+                "slots": answers["slots"],
+            }
+        ),
         examples=[json_block(_block(shown, limit)) for shown in examples],
+        answers=json_block(answers["rows"]) if answers["rows"] else None,
     )
+
+
+def paged_tables(results: Results) -> dict[str, Table]:
+    """The tables that are too long to be shown at once, by the id of their place on the page."""
+    shown = {"templates-table": templates_table(results)}
+    if results["kind"] == "lpds search":
+        shown |= {"slots-table": slots_table(results), "values-table": values_table(results)}
+    return shown
+
+
+def paged(table: Table) -> dict[str, Any]:
+    """A table as the script reads it."""
+    columns = [{"title": column.title, "kind": "number" if column.is_numeric else "words"} for column in table.columns]
+    return {"columns": columns, "rows": table.rows}
 
 
 def cards(results: Results) -> list[Card]:

@@ -16,7 +16,7 @@ from robust_jax.evaluation import (
     TemplateExam,
     TemplateQuestion,
 )
-from robust_jax.lpds.space import template_space
+from robust_jax.lpds.space import TemplateSpace
 from robust_jax.problems import load_suite
 from robust_jax.runs import RunDirectory
 from robust_jax.search import random_points
@@ -46,7 +46,7 @@ def examiner(tmp_path: Path) -> Examiner[TemplateQuestion]:
 
 def questions(examiner: Examiner[TemplateQuestion], count: int, arm: str = "measure") -> list[TemplateQuestion]:
     template = examiner.exam.suite.templates[1]
-    points = random_points(template_space(template), count, seed=0, name="test")
+    points = random_points(TemplateSpace(template), count, seed=0, name="test")
     return [TemplateQuestion(arm, template.fill(point)) for point in points]
 
 

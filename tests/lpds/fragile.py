@@ -1,11 +1,12 @@
 """A stand-in model that adds two numbers and fails where both are large, so that a search has something to find.
 
 Run as a script it is the command line with that model known as `mock:fragile`; FRAGILE_DELAY slows every reply down,
-so that the process can be killed in the middle of its work.
+so that the process can be killed in the middle of its work, and FRAGILE_KILL=n kills it at its n-th batch.
 """
 
 import os
 import re
+import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -63,10 +64,12 @@ class Fragile:
     num_layers = 3
     defaults = ModelDefaults(shots=0, max_tokens=50)
 
-    def __init__(self, limit: int = 1800, delay: float = 0.0) -> None:
+    def __init__(self, limit: int = 1800, delay: float = 0.0, kill_at: int = 0) -> None:
         self.limit = limit
         self.delay = delay
+        self.kill_at = kill_at
         self.asked = 0
+        self.batches = 0
 
     def respond(
         self,
@@ -76,6 +79,9 @@ class Fragile:
         on_reply: Callable[[int], None] | None = None,
     ) -> list[Response]:
         replies = []
+        self.batches += 1
+        if self.batches == self.kill_at:
+            os.kill(os.getpid(), signal.SIGKILL)
         for index, prompt in enumerate(prompts):
             time.sleep(self.delay)
             self.asked += 1
@@ -130,5 +136,7 @@ class Fragile:
 if __name__ == "__main__":
     from robust_jax.cli import main
 
-    register_mock("fragile", lambda: Fragile(delay=float(os.environ.get("FRAGILE_DELAY", "0"))))
+    settings = os.environ.get
+    stand_in = Fragile(delay=float(settings("FRAGILE_DELAY", "0")), kill_at=int(settings("FRAGILE_KILL", "0")))
+    register_mock("fragile", lambda: stand_in)
     sys.exit(main())

@@ -16,24 +16,11 @@ from robust_jax.difficulty import MahalanobisFit, metric_names
 from robust_jax.lpds.kept import KeptRun
 from robust_jax.lpds.record import read_references
 from robust_jax.models import register_mock
-from robust_jax.report import checked_results
 from robust_jax.runs import SampleStore, sample_key
 from robust_jax.types import Capabilities, FeatureRequest, Prompt, Response
 from tests.lpds.fragile import SUITE, Fragile
 
 SMALL = ["--reference-count", "20", "--variations", "60"]
-
-
-@pytest.fixture(autouse=True)
-def no_drawing(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Drawing takes most of the time of a small run; the figures have tests of their own."""
-    if "is_drawn" not in request.fixturenames:
-        monkeypatch.setattr("robust_jax.lpds.commands.write_report", lambda out, results, _: checked_results(results))
-
-
-@pytest.fixture
-def is_drawn() -> bool:
-    return True
 
 
 @pytest.fixture

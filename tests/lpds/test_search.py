@@ -39,7 +39,7 @@ def results(out: Path) -> dict:
     return json.loads((out / "results.json").read_text())
 
 
-def test_search_finds_what_random_sampling_does_not(suite: Path, tmp_path: Path) -> None:
+def test_search_finds_what_random_sampling_does_not(suite: Path, tmp_path: Path, is_drawn: bool) -> None:
     assert search(suite, tmp_path / "run", "--iterations", "8") == 0
     found = results(tmp_path / "run")
     assert found["accuracy"]["base"]["value"] == 1.0
@@ -227,6 +227,38 @@ def test_killed_at_any_moment_it_resumes_to_the_same_results(suite: Path, tmp_pa
     assert kills >= 3
     assert search(suite, out) == 0
     assert (out / "results.json").read_bytes() == expected
+
+
+@pytest.mark.slow
+def test_killed_after_any_iteration_it_resumes_to_the_same_results(suite: Path, tmp_path: Path) -> None:
+    whole = Fragile()
+    assert search(suite, tmp_path / "whole", model=whole) == 0
+    expected = {name: (tmp_path / "whole" / name).read_bytes() for name in ("results.json", "search.jsonl")}
+    script = Path(__file__).with_name("fragile.py")
+    # The batches are: references, base problems, then the start and three iterations, then random variations.
+    for last in range(whole.batches - 3, whole.batches + 1):
+        out = tmp_path / f"killed-{last}"
+        words = ["lpds", "search", "--model", "mock:fragile", "--suite", str(suite), "--out", str(out), *SMALL]
+        environment = os.environ | {"FRAGILE_KILL": str(last), "PYTHONPATH": str(Path(__file__).parents[2])}
+        killed = subprocess.run([sys.executable, str(script), *words], env=environment, stderr=subprocess.DEVNULL)
+        assert killed.returncode == -signal.SIGKILL
+        resumed = Fragile()
+        assert search(suite, out, model=resumed) == 0
+        assert resumed.batches == whole.batches - last + 1  # nothing that was finished is asked again
+        assert {name: (out / name).read_bytes() for name in expected} == expected
+
+
+@pytest.mark.slow
+def test_the_batch_size_changes_neither_variations_nor_texts(tmp_path: Path) -> None:
+    settings = ["--limit", "2", "--reference-count", "10", "--iterations", "2", "--width", "2", "--branching", "4"]
+    found = []
+    for size in ("8", "48"):
+        out = tmp_path / size
+        words = ["lpds", "search", "--model", "builtin:tiny", "--batch-size", size, "--out", str(out), *settings]
+        assert main(words) == 0
+        samples = SampleStore(out / "samples.jsonl")
+        found.append({(s.arm, s.item, s.variation): (s.response, s.status, s.score) for s in samples})
+    assert found[0] == found[1]
 
 
 def _lines(path: Path) -> int:

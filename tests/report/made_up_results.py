@@ -69,6 +69,11 @@ def make_search_results(templates: int, seed: int = 0) -> dict[str, Any]:
             "iteration": iteration.tolist(),
             "max_difficulty": np.median([single["max_difficulty"] for single in singles], 0).tolist(),
             "beam_accuracy": np.median([single["beam_accuracy"] for single in singles], 0).tolist(),
+            **{
+                f"{name}_{end}": (factor * np.median([single[name] for single in singles], 0)).tolist()
+                for name in ("max_difficulty", "beam_accuracy")
+                for end, factor in (("low", 0.9), ("high", 1.1))
+            },
             "templates": singles,
         },
         "quantile_curve": {
@@ -86,7 +91,33 @@ def make_search_results(templates: int, seed: int = 0) -> dict[str, Any]:
             "random": rng.binomial(100, random_accuracy, 1000).__truediv__(100).tolist(),
             "beam": rng.binomial(100, beam_accuracy, 1000).__truediv__(100).tolist(),
         },
+        "distributions": {name: make_distribution(rng) for name in ("LD_min", "MD_H", "MD_E")},
+        "attribution": make_attribution(templates),
     }
+
+
+def make_attribution(templates: int) -> dict[str, Any]:
+    rng = np.random.default_rng(0)
+    places = [(f"{number:04d}", slot) for number in range(templates) for slot in ("name", "n")]
+    values = [
+        {
+            "template": template,
+            "slot": slot,
+            "value": value,
+            "random_share": 0.2,
+            "search_share": float(rng.random()),
+            "error": interval(float(rng.normal(0, 0.1)), 0.05, 700),
+            "difficulty": interval(float(rng.normal(0, 0.1)), 0.05, 700),
+            "is_clear": bool(rng.random() < 0.3),
+        }
+        for template, slot in places
+        for value in (NAMES if slot == "name" else ["2 to 11", "12 to 21"])
+    ]
+    slots = [
+        {"template": template, "slot": slot, "error": interval(0.2, 0.1, 3800), "difficulty": interval(0.3, 0.1, 3800)}
+        for template, slot in places
+    ]
+    return {"slots": slots, "values": sorted(values, key=lambda row: -abs(row["error"]["value"]))}
 
 
 def make_measure_results(templates: int, seed: int = 0) -> dict[str, Any]:
@@ -191,9 +222,33 @@ def without_numbers(value: Any) -> Any:
         return {"value": None, "low": None, "high": None, "n": 0}
     if isinstance(value, dict) and "kind" in value:
         kept = {name: without_numbers(item) for name, item in value.items()}
-        return {**kept, "settings": {}, "counts": {}, "templates": []}
+        nothing = {"settings": {}, "counts": {}, "templates": []}
+        if value["kind"] == "lpds search":
+            nothing |= {"distributions": {}, "attribution": {"slots": [], "values": []}}
+        return {**kept, **nothing}
     if isinstance(value, dict):
         return {name: without_numbers(item) for name, item in value.items()}
     if isinstance(value, list):
         return [without_numbers(item) for item in value if isinstance(item, dict)]
     return value
+
+
+def make_answers(templates: int, count: int) -> dict[str, Any]:
+    """As many answers in brief, spread over the templates and the three arms."""
+    rng = np.random.default_rng(0)
+    numbers = rng.integers(2, 99, (count, 2)).tolist()
+    return {
+        "slots": [(f"{number:04d}", ["name", "n", "m"]) for number in range(templates)],
+        "rows": [
+            (
+                place % templates,
+                ("base", "beam", "random")[place % 3],
+                [NAMES[place // 3 % len(NAMES)], str(n), str(m)],
+                float(n * m) if place % 3 == 1 else None,
+                int(n < m),
+                str(n + m),
+                str(n + m),
+            )
+            for place, (n, m) in enumerate(numbers)
+        ],
+    }

@@ -33,14 +33,14 @@ def test_a_report_is_a_page_and_its_figures_the_same_every_time(tmp_path: Path) 
         write_report(tmp_path / name, make_search_results(2), make_examples(1, 2))
     written = content(tmp_path / "first")
     searches = ["search_against_random", "search_curves", "error_by_template", "quantile_curve"]
-    figures = [*searches, "accuracy_distribution", "auc"]
+    figures = [*searches, "accuracy_distribution", "auc", "value_effects", "metric_distributions"]
     assert set(written) == {f"figures/{name}.{form}" for name in figures for form in ("png", "svg", "csv")} | {
         "report.html",
         "tables.md",
     }
     assert content(tmp_path / "second") == written
     tables = written["tables.md"].decode()
-    assert tables.count("**") == 2 * 5 and "| Random sampling |" in tables
+    assert tables.count("**") == 2 * 7 and "| Random sampling |" in tables
 
 
 @pytest.mark.usefixtures("without_figures")

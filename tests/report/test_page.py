@@ -12,7 +12,13 @@ from typing import Any
 import pytest
 
 from robust_jax.report import write_report
-from tests.report.made_up_results import make_examples, make_measure_results, make_search_results, without_numbers
+from tests.report.made_up_results import (
+    make_answers,
+    make_examples,
+    make_measure_results,
+    make_search_results,
+    without_numbers,
+)
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
@@ -43,11 +49,14 @@ def attacked() -> tuple[dict[str, Any], list[dict[str, Any]]]:
     return results, examples
 
 
-def browse(page: Path, folder: Path) -> str:
+ANSWERS = make_answers(3, 400)
+
+
+def browse(page: Path, folder: Path, *more: str) -> str:
     """The page's DOM after its script ran."""
     quiet = "disable-gpu disable-quic no-first-run disable-background-networking disable-component-update disable-sync"
     options = [f"--{name}" for name in ("headless", "no-sandbox", *quiet.split(), "dump-dom")]
-    command = [str(CHROMIUM), *options, f"--user-data-dir={folder / 'profile'}", page.as_uri()]
+    command = [str(CHROMIUM), *options, *more, f"--user-data-dir={folder / 'profile'}", page.as_uri()]
     return subprocess.run(command, capture_output=True, check=True, timeout=120).stdout.decode()
 
 
@@ -77,7 +86,7 @@ class Elements(HTMLParser):
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("attacked")
-    write_report(folder, *attacked())
+    write_report(folder, *attacked(), ANSWERS)
     return folder
 
 
@@ -102,6 +111,18 @@ document.getElementById("next-template").click();
 document.querySelectorAll("#variations-table tbody tr")[4].click();
 log.chosen = document.getElementById("chosen-template").value;
 log.variation = [...document.querySelectorAll("#variation .text")].map((text) => text.textContent);
+const shownIn = (id) => [...document.querySelectorAll(`#${id} tbody tr`)].map(cells);
+log.slots = shownIn("slots-table");
+log.values = shownIn("values-table");
+showAnswers();
+log.answers = shownIn("answers-table");
+const filter = document.getElementById("answers-filter");
+filter.value = "0001 mira wrong";
+filter.oninput();
+log.filtered = shownIn("answers-table");
+log.range = document.querySelector("#answers-table .pager span").textContent;
+[...document.querySelectorAll("#answers-table th")].find((h) => h.textContent === "Difficulty").firstChild.click();
+log.hardest = shownIn("answers-table");
 log.title = document.title;
 const out = document.createElement("pre");
 out.id = "log";
@@ -125,7 +146,7 @@ def test_the_source_holds_one_script_that_runs(folder: Path) -> None:
     opened = re.findall(r"<script[^>]*>", source)
     assert opened.count("<script>") == 1
     assert all(re.fullmatch(r'<script( type="application/json" id="[a-z0-9-]+")?>', tag) for tag in opened)
-    assert source.count("</script>") == len(opened) == 1 + 1 + 3
+    assert source.count("</script>") == len(opened) == 1 + 1 + 1 + 3
     for block in re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', source, re.DOTALL):
         assert "<" not in block
         json.loads(block)
@@ -142,7 +163,7 @@ def test_nothing_comes_from_outside(folder: Path) -> None:
 def test_attacks_appear_as_text(dom: str) -> None:
     elements = Elements(dom)
     assert not {"img", "iframe"} & set(elements.tags)
-    assert elements.tags.count("script") == 1 + 1 + 3
+    assert elements.tags.count("script") == 1 + 1 + 1 + 3
     article = re.search(r'<article id="variation".*?</article>', dom, re.DOTALL)
     assert article
     for attack in ATTACKS[:5]:
@@ -189,6 +210,51 @@ def test_a_click_shows_the_variation(log: dict[str, Any]) -> None:
     compared = [chosen, chosen["reference"], examples[1]["base"]]
     texts = [text for attempt in compared for text in (attempt["question"], attempt["response"])]
     assert log["variation"][:6] == texts
+
+
+@needs_browser
+def test_slots_and_values_are_shown(log: dict[str, Any]) -> None:
+    results, _ = attacked()
+    assert len(log["slots"]) == 10
+    value = results["attribution"]["values"][0]
+    assert log["values"][0][:3] == [value["template"], value["slot"], value["value"]]
+    assert log["values"][0][3].replace("\u2212", "-") == f"{100 * value['error']['value']:.1f}"
+
+
+@needs_browser
+def test_all_answers_page_filter_and_sort(log: dict[str, Any]) -> None:
+    rows = ANSWERS["rows"]
+    assert len(log["answers"]) == 20
+    assert log["answers"][0][:3] == [
+        "0000",
+        "Base problems",
+        f"name = {rows[0][2][0]}, n = {rows[0][2][1]}, m = {rows[0][2][2]}",
+    ]
+    wanted = [row for row in rows if row[0] == 1 and row[2][0] == "Mira" and row[4] == 0]
+    assert wanted and log["range"].endswith(f"of {len(wanted)}")
+    assert [row[5] for row in log["filtered"]] == [row[5] for row in wanted][:20]
+    hardest = sorted(wanted, key=lambda row: -(row[3] if row[3] is not None else -1))
+    assert [row[5] for row in log["hardest"]] == [row[5] for row in hardest][:20]
+
+
+SIZES = """
+const style = getComputedStyle(document.body);
+const sizes = [innerWidth, document.documentElement.scrollWidth, style.backgroundColor, style.color];
+document.body.append(Object.assign(document.createElement("pre"), {id: "sizes", textContent: JSON.stringify(sizes)}));
+"""
+
+
+@needs_browser
+def test_a_phone_in_the_dark_scrolls_downwards_alone(folder: Path, tmp_path: Path) -> None:
+    page = tampered(folder / "report.html", tmp_path / "copy.html", SIZES)
+    dark = "--blink-settings=preferredColorScheme=0"
+    found = re.search(r'<pre id="sizes">(.*?)</pre>', browse(page, tmp_path, "--window-size=390,844", dark))
+    assert found
+    width, needed, paper, ink = json.loads(html.unescape(found[1]))
+    assert width <= 500  # the narrowest window of some browsers
+    assert needed <= width
+    brightness = [sum(map(int, re.findall(r"\d+", colour)[:3])) for colour in (paper, ink)]
+    assert brightness[0] < 120 and brightness[1] > 600
 
 
 @needs_browser

@@ -132,6 +132,20 @@ def test_beam_and_best_are_the_hardest_of_all_that_was_scored(case: Case) -> Non
 
 
 @few
+@given(cases(), st.data())
+def test_the_best_so_far_never_falls_between_refits(case: Case, data: st.DataObject) -> None:
+    search, best = case.search(), -math.inf
+    while proposals := search.propose():
+        search.observe({c.key: case.difficulty[c.key] for c in proposals})
+        assert search.best is not None
+        assert as_number(search.best[1]) >= best
+        best = as_number(search.best[1])
+        if data.draw(st.booleans()):
+            search.rescore(data.draw(st.fixed_dictionaries({c.key: values for c, _ in search.explored})))
+            best = as_number(search.best[1])
+
+
+@few
 @given(cases())
 def test_every_iteration_follows_the_paper_step_by_step(case: Case) -> None:
     """An independent reading of Section 4.1, steps 1 to 3, node by node."""
