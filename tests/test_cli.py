@@ -39,6 +39,13 @@ def test_no_words_and_help_list_every_command(capsys: pytest.CaptureFixture[str]
         assert all(" ".join(command.words) in shown for command in COMMANDS)
 
 
+@pytest.mark.parametrize("words", [["lpds"], ["lpds", "--help"], ["lpds", "-h"]])
+def test_a_noun_lists_its_verbs(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(words) == 0
+    shown = capsys.readouterr().out
+    assert "lpds search" in shown and "rrb" not in shown
+
+
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: " ".join(command.words))
 def test_every_command_has_help(command, capsys: pytest.CaptureFixture[str]) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(SystemExit) as end:

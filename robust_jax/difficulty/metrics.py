@@ -1,6 +1,5 @@
 """The difficulty metrics of Table 1, by name. A new one is a subclass of `Metric` and a call of `register`."""
 
-import difflib
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Literal, Protocol, runtime_checkable
@@ -9,7 +8,7 @@ import numpy as np
 from jaxtyping import Float, Float64
 
 from robust_jax.difficulty.observations import Need, Observations
-from robust_jax.errors import InputError
+from robust_jax.errors import InputError, nearest
 from robust_jax.types import TokenStatistics
 
 Span = Literal["input", "output"]
@@ -178,9 +177,7 @@ def metric(name: str) -> Metric:
     """
     if name in _METRICS:
         return _METRICS[name]
-    by_folded = {known.casefold(): known for known in _METRICS}
-    nearest = difflib.get_close_matches(name.casefold(), by_folded, n=1, cutoff=0)
-    raise InputError(f"there is no metric {name!r}: did you mean {by_folded[nearest[0]]}?")
+    raise InputError(f"there is no metric {name!r}: did you mean {nearest(name, _METRICS)}?")
 
 
 def metric_names() -> tuple[str, ...]:

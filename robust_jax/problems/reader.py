@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import keyword
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 
-from robust_jax.errors import InputError
+from robust_jax.errors import InputError, nearest
 from robust_jax.problems.arithmetic import whole
 from robust_jax.problems.domains import Grid, common_kind
 from robust_jax.problems.expressions import RESERVED, parse
@@ -157,7 +156,8 @@ def _read_slots(
     match form:
         case "list":
             if not isinstance(content, str) or content not in lists:
-                raise InputError(f"{where}: there is no list '{content}'{_nearest(str(content), lists)}")
+                hint = f"did you mean '{nearest(str(content), lists)}'?" if lists else "the suite has no lists"
+                raise InputError(f"{where}: there is no list '{content}': {hint}")
             domain = lists[content]
         case "choice":
             domain = _values(content, where)
@@ -223,13 +223,8 @@ def _mapping(data: object, where: str, keys: Sequence[str] | None) -> dict[str, 
         if not isinstance(key, str):
             raise InputError(f"{where}: the key {key} has to be a word: write it in quotes")
         if keys is not None and key not in keys:
-            raise InputError(f"{where}: unknown key '{key}'{_nearest(key, keys)}")
+            raise InputError(f"{where}: unknown key '{key}': did you mean '{nearest(key, keys)}'?")
     return dict(data)
-
-
-def _nearest(word: str, known: Mapping[str, object] | Sequence[str]) -> str:
-    nearest = difflib.get_close_matches(word[:80], list(known)[:1000], n=1, cutoff=0)
-    return f": did you mean '{nearest[0]}'?" if nearest else ""
 
 
 def _sequence(data: object, where: str) -> list[object]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -10,7 +9,7 @@ from hashlib import sha256
 from importlib import resources
 from pathlib import Path
 
-from robust_jax.errors import InputError
+from robust_jax.errors import InputError, nearest
 from robust_jax.problems.checking import check_examples, check_template
 from robust_jax.problems.gsm_symbolic import read_gsm_symbolic_files
 from robust_jax.problems.jsonl import read_jsonl
@@ -111,9 +110,7 @@ def _files(path: Path, spec: str) -> tuple[str, Sequence[Path]]:
         raise InputError(f"{path} holds neither GSM-Symbolic files (.json) nor Python functions (.py)")
     kind = {".yml": ".yaml"}.get(path.suffix.lower(), path.suffix.lower())
     if kind not in (".yaml", ".json", ".jsonl", ".py"):
-        nearest = difflib.get_close_matches(spec, list_suites(), n=1, cutoff=0)
-        hint = f"did you mean '{nearest[0]}'?" if nearest else "give the path of a .yaml file"
-        raise InputError(f"there is no suite '{spec}': {hint}")
+        raise InputError(f"there is no suite '{spec}': did you mean '{nearest(spec, list_suites())}'?")
     return kind, [path]
 
 

@@ -6,12 +6,11 @@ rewriting's name and the seed alone, so that the same problem gives the same tex
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import reduce
 from itertools import combinations
 from typing import Literal, NamedTuple
 
-from robust_jax.errors import InputError
+from robust_jax.errors import InputError, nearest
 from robust_jax.randomness import rng
 from robust_jax.rrb import contextual, rules, semantic, syntactic, visual
 from robust_jax.rrb.normalisation import normalise
@@ -123,8 +122,8 @@ def find_perturbation(name: str) -> Perturbation:
     if name.startswith("compose:"):
         return compose([find_perturbation(part) for part in name.removeprefix("compose:").split("+")])
     if name not in PERTURBATIONS:
-        nearest = get_close_matches(name, PERTURBATIONS, n=1, cutoff=0)[0]
-        raise InputError(f"there is no perturbation {name!r} (nearest: {nearest}); known: {', '.join(PERTURBATIONS)}")
+        near, known = nearest(name, PERTURBATIONS), ", ".join(PERTURBATIONS)
+        raise InputError(f"there is no perturbation {name!r} (nearest: {near}); known: {known}")
     return PERTURBATIONS[name]
 
 

@@ -1,13 +1,12 @@
 """Options from the command line and from a file, both read as text by one converter; a refusal is one line."""
 
 import contextlib
-import difflib
 import inspect
 import io
 import itertools
 import re
 import types
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field, fields, make_dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -16,7 +15,7 @@ import tyro
 import yaml
 from tyro.constructors import PrimitiveConstructorSpec
 
-from robust_jax.errors import InputError
+from robust_jax.errors import InputError, nearest
 from robust_jax.runs.options import flag
 
 Options = TypeVar("Options")
@@ -77,7 +76,7 @@ def _refuse_unknown(argv: Sequence[str], hints: Mapping[str, object]) -> None:
     for word in itertools.takewhile(lambda word: word != "--", argv):
         name = word.partition("=")[0].replace("_", "-")
         if re.match("--?[a-zA-Z]", name) and name not in ("-h", *known, *negations):
-            raise InputError(f"unknown option {name!r} (nearest: {_nearest(name, known)}); --help lists all")
+            raise InputError(f"unknown option {name!r} (nearest: {nearest(name, known)}); --help lists all")
 
 
 def _config_argument(argv: Sequence[str]) -> Path | None:
@@ -154,7 +153,7 @@ def _convert_word(name: str, hint: object, word: str) -> object:
         by_word = {str(choice): choice for choice in choices}
         if word not in by_word:
             listed = ", ".join(by_word)
-            raise InputError(f"{name}: {word!r} is not one of {listed} (nearest: {_nearest(word, by_word)})")
+            raise InputError(f"{name}: {word!r} is not one of {listed} (nearest: {nearest(word, by_word)})")
         return by_word[word]
     if get_origin(hint) in (Union, types.UnionType):
         if type(None) in choices and word.lower() in NONE_WORDS:
@@ -200,7 +199,7 @@ def _read_file(path: Path, hints: Mapping[str, object]) -> dict[str, object]:
     for key, value in content.items():
         name = str(key).replace("-", "_")
         if name not in hints:
-            raise InputError(f"--config {path}: unknown key {key!r} (nearest: {_nearest(name, hints)})")
+            raise InputError(f"--config {path}: unknown key {key!r} (nearest: {nearest(name, hints)})")
         words = value if isinstance(value, list) else [value]
         if not all(isinstance(word, str) for word in words):
             raise InputError(f"--config {path}: {key} takes plain values, not nested ones")
@@ -210,10 +209,6 @@ def _read_file(path: Path, hints: Mapping[str, object]) -> dict[str, object]:
 
 # --------------------------------------------------------------------------------------------------
 # Refusals
-
-
-def _nearest(word: str, known: Iterable[str]) -> str:
-    return difflib.get_close_matches(word, list(known), n=1, cutoff=0.0)[0]
 
 
 def _one_line(box: str) -> str:

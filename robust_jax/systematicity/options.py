@@ -1,13 +1,12 @@
 """Options of the systematicity protocol, and the families that they choose with their settings."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple, get_type_hints
 
 from robust_jax.analysis.variance import Estimator
-from robust_jax.errors import InputError
+from robust_jax.errors import InputError, nearest
 from robust_jax.runs import RunOptions, check_least, convert
 from robust_jax.systematicity.families import FAMILIES, family
 from robust_jax.systematicity.task import KINDS, Family, Kind
@@ -67,7 +66,7 @@ class TaskOptions:
         """The families with their settings, and those of the chosen kinds that each has."""
         for kind in self.kinds:
             if kind not in KINDS:
-                raise InputError(f"--kinds: unknown kind {kind!r} (nearest: {_nearest(kind, KINDS)})")
+                raise InputError(f"--kinds: unknown kind {kind!r} (nearest: {nearest(kind, KINDS)})")
         settings = _read_settings(self.difficulty, self.families)
         chosen = []
         for name in self.families:
@@ -118,7 +117,7 @@ def _read_settings(difficulty: Sequence[str], families: Sequence[str]) -> dict[s
                 f"--difficulty {text}: settings have the form FAMILY.SETTING=VALUE, as in raven.features=3"
             )
         if name not in families:
-            raise InputError(f"--difficulty {text}: {name!r} is no chosen family (nearest: {_nearest(name, families)})")
+            raise InputError(f"--difficulty {text}: {name!r} is no chosen family (nearest: {nearest(name, families)})")
         parameters = family(name).parameters
         hints = get_type_hints(parameters)
         if setting not in hints:
@@ -126,7 +125,3 @@ def _read_settings(difficulty: Sequence[str], families: Sequence[str]) -> dict[s
             raise InputError(f"--difficulty {text}: {name} has no such setting; its settings and defaults: {known}")
         settings.setdefault(name, {})[setting] = convert(f"--difficulty {place}", hints[setting], [value])
     return settings
-
-
-def _nearest(word: str, known: Iterable[str]) -> str:
-    return get_close_matches(word, list(known), n=1, cutoff=0.0)[0]

@@ -4,10 +4,9 @@ import importlib
 import pkgutil
 import sys
 from collections.abc import Mapping
-from difflib import get_close_matches
 from typing import Any
 
-from robust_jax.errors import InputError
+from robust_jax.errors import InputError, nearest
 from robust_jax.systematicity import solvers
 from robust_jax.systematicity.task import Family, Solver
 
@@ -31,6 +30,5 @@ def family(name: str) -> Family[Any, Any]:
         InputError: there is none.
     """
     if name not in FAMILIES:
-        (nearest,) = get_close_matches(name, FAMILIES, n=1, cutoff=0.0)
-        raise InputError(f"unknown family {name!r} (nearest: {nearest}); known: {', '.join(FAMILIES)}")
+        raise InputError(f"unknown family {name!r} (nearest: {nearest(name, FAMILIES)}); known: {', '.join(FAMILIES)}")
     return FAMILIES[name]
