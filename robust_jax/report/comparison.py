@@ -7,7 +7,7 @@ from matplotlib.figure import Figure as Canvas
 
 from robust_jax.report.drawing import BASE, BEAM, METRIC, RANDOM, Figure, as_svg, draw_bar, finish_bars
 from robust_jax.report.drawing import Row as FigureRow
-from robust_jax.report.html import inline_svg, json_block, render_page
+from robust_jax.report.html import json_block, render_page
 from robust_jax.report.inputs import ComparedSearches, Comparison, finite
 from robust_jax.report.publishing import write_report_files
 from robust_jax.report.tables import (
@@ -20,7 +20,7 @@ from robust_jax.report.tables import (
     share_cell,
     word_cell,
 )
-from robust_jax.report.wording import percent, points, share_span, span, times
+from robust_jax.report.wording import Headline, percent, points, share_span, span, times
 
 COLOURS = (BEAM, RANDOM, METRIC, "#cc79a7", "#8a6d00", "#56b4e9", BASE, "#7b61b3")
 """One a search, in order."""
@@ -187,10 +187,10 @@ def _page(found: Comparison, drawings: Sequence[tuple[Figure, str]]) -> str:
     columns = [{"title": column.title, "kind": "number" if column.is_numeric else "words"} for column in table.columns]
     return render_page(
         "comparison.html",
-        "script.html",
-        found=found,
-        headline=_headline(found),
-        figures=[(figure, inline_svg(figure, svg)) for figure, svg in drawings],
+        ["search.js"],
+        run=[found["kind"], *(search["name"] for search in found["searches"])],
+        headline=Headline(_headline(found), ""),
+        drawings=drawings,
         tables=searches_tables(found),
         page_data=json_block({"tables": {"templates-table": {"columns": columns, "rows": table.rows}}, "examples": []}),
     )

@@ -4,25 +4,48 @@ import base64
 import hashlib
 import json
 import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from robust_jax.report import drawing
+from robust_jax.report.cards import Card
 from robust_jax.report.drawing import Figure
+from robust_jax.report.tables import Table
+from robust_jax.report.wording import Headline
 
 _FOLDER = Path(__file__).parent
 
 
-def render_page(template: str, script: str, **values: Any) -> str:
+def render_page(
+    template: str,
+    scripts: Sequence[str],
+    *,
+    run: Sequence[str],
+    headline: Headline,
+    drawings: Sequence[tuple[Figure, str]],
+    tables: Sequence[Table],
+    cards: Sequence[Card] = (),
+    glossary: Mapping[str, str] = MappingProxyType({}),
+    settings: Mapping[str, Any] | None = None,
+    **values: Any,
+) -> str:
     """A page as text, every value escaped but for what `json_block` and `inline_svg` give.
 
     Args:
-        template: its file in this folder; it may use `script`, the script's text, and `script_hash`, which allows that
-            script and no other.
-        script: the file of its script.
+        template: its file in this folder, which extends frame.html.
+        scripts: the files of its script, in their order; no other script can run on the page.
+        run: what tells the run from others: protocol, model, problems.
+        headline: the finding.
+        drawings: the figures with their SVG.
+        tables: those that are shown as a whole.
+        cards: the figures that a reader wants first.
+        glossary: terms with their meaning.
+        settings: of the run; None where there are several.
         values: what else the template uses.
     """
     environment = Environment(
@@ -32,10 +55,18 @@ def render_page(template: str, script: str, **values: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    text = (_FOLDER / script).read_text(encoding="utf-8").split("<script>")[1].split("</script>")[0]
+    text = "\n".join((_FOLDER / script).read_text(encoding="utf-8") for script in ("elements.js", *scripts))
     page = environment.get_template(template).render(
         script=Markup(text),
         script_hash="sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode(),
+        title=" · ".join(run),
+        run=run,
+        headline=headline,
+        figures=[(figure, inline_svg(figure, svg)) for figure, svg in drawings],
+        tables=tables,
+        cards=cards,
+        glossary=glossary,
+        settings=settings,
         **values,
     )
     return re.sub("[\ud800-\udfff]", "\ufffd", page)  # half a character, which a reply may hold, has no UTF-8

@@ -1,12 +1,13 @@
 """The page of a run: one HTML file that opens offline and needs nothing else."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from robust_jax.report.attribution import slots_table, values_table
+from robust_jax.report.cards import Card, accuracy_card
 from robust_jax.report.differences import differences
 from robust_jax.report.drawing import Figure
-from robust_jax.report.html import inline_svg, json_block, render_page
-from robust_jax.report.inputs import Answers, Attempt, Interval, Results, TemplateExamples, finite
+from robust_jax.report.html import json_block, render_page
+from robust_jax.report.inputs import Answers, Attempt, Results, TemplateExamples, finite
 from robust_jax.report.tables import Table, tables, templates_table
 from robust_jax.report.wording import (
     ARMS,
@@ -14,9 +15,7 @@ from robust_jax.report.wording import (
     decimal,
     headline,
     one_line,
-    percent,
     row_name,
-    share_span,
     span,
     times,
 )
@@ -47,31 +46,22 @@ _SEARCH_GLOSSARY = {
 }
 
 
-class Card(NamedTuple):
-    """One figure at the top of the page."""
-
-    label: str
-    value: str
-    span: str
-    n: int | None
-    arm: str
-    """What its colour stands for."""
-
-
 def render(
     results: Results, examples: list[TemplateExamples], answers: Answers, drawings: list[tuple[Figure, str]]
 ) -> str:
     """The page as text. `drawings` are the run's figures with their SVG."""
     limit = max(1, min(SHOWN_OF_ONE, SHOWN_OF_ALL // max(1, len(examples))))
     return render_page(
-        "page.html",
-        "script.html",
-        results=results,
+        "run.html",
+        ["search.js"],
+        run=[results["kind"], one_line(results["model"]), one_line(results["suite"])],
         headline=headline(results),
-        cards=cards(results),
-        figures=[(figure, inline_svg(figure, svg)) for figure, svg in drawings],
+        drawings=drawings,
         tables=tables(results),
+        cards=cards(results),
         glossary={**(_SEARCH_GLOSSARY if results["kind"] == "lpds search" else {}), **_GLOSSARY},
+        settings=results["settings"],
+        has_slots=results["kind"] == "lpds search",
         page_data=json_block(
             {
                 "tables": {name: paged(table) for name, table in paged_tables(results).items()},
@@ -103,28 +93,24 @@ def cards(results: Results) -> list[Card]:
     """The figures that a reader wants first."""
     if results["kind"] == "lpds measure":
         accuracy, best = results["accuracy"], best_metric(results)
-        shown = [_accuracy_card("Accuracy", accuracy, "random")]
+        shown = [accuracy_card("Accuracy", accuracy, "random")]
         if best is not None:
             label = f"AUC of {row_name(best, results['metrics'])}, {best['span'].lower()}"
             shown.append(Card(label, decimal(best["auc"]["value"]), span(best["auc"]), best["auc"]["n"], "metric"))
         return shown
     accuracies, drops, drs = results["accuracy"], results["drops"], results["drs"]
     shown = [
-        _accuracy_card("Random accuracy", accuracies["random"], "random"),
-        _accuracy_card("Search accuracy", accuracies["beam"], "beam"),
+        accuracy_card("Random accuracy", accuracies["random"], "random"),
+        accuracy_card("Search accuracy", accuracies["beam"], "beam"),
     ]
     if finite(accuracies["base"]["value"]) is not None:
-        shown.insert(0, _accuracy_card("Base accuracy", accuracies["base"], "base"))
+        shown.insert(0, accuracy_card("Base accuracy", accuracies["base"], "base"))
     if drops is not None:
         ratio = drops["ratio"]
         value = "undefined" if ratio is None else times(ratio["value"])
         shown.append(Card("Drop ratio", value, span(ratio, digits=1), ratio and ratio["n"], "plain"))
     shown.append(Card("Robustness score", decimal(drs["value"]), span(drs), drs["n"], "plain"))
     return shown
-
-
-def _accuracy_card(label: str, accuracy: Interval, arm: str) -> Card:
-    return Card(label, percent(accuracy["value"]), share_span(accuracy), accuracy["n"], arm)
 
 
 # --------------------------------------------------------------------------------------------------

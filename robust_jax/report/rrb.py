@@ -8,11 +8,11 @@ from typing import Any, cast
 from rich.console import Console
 
 from robust_jax.errors import InputError
+from robust_jax.report.browsing import MOST_CHARACTERS, Browsed, shortened, write_browsing_report
+from robust_jax.report.cards import Card
 from robust_jax.report.checking import check_shape
-from robust_jax.report.drawing import Figure, as_svg
-from robust_jax.report.html import inline_svg, json_block, render_page
-from robust_jax.report.page import Card
-from robust_jax.report.publishing import print_finding, write_report_files
+from robust_jax.report.drawing import Figure
+from robust_jax.report.publishing import print_finding
 from robust_jax.report.rrb_figures import average_changes, dilution_figures, heat_map, rewriting_figures
 from robust_jax.report.rrb_inputs import DilutionResults, FormShown, ProblemShown, RewritingResults
 from robust_jax.report.rrb_shown import (
@@ -32,11 +32,6 @@ from robust_jax.report.rrb_shown import (
 from robust_jax.report.tables import Table
 from robust_jax.report.wording import Headline, one_line
 from robust_jax.runs import RESULTS_FILE, write_results
-
-MOST_CHARACTERS = 4_000_000
-"""Of questions and replies, that the page holds: it is to be sent about and opened on a phone."""
-LONGEST_TEXT = 4_000
-"""Characters of a question or a reply that are shown: its beginning and its end, where the answer stands."""
 
 
 @dataclass(frozen=True)
@@ -92,18 +87,24 @@ def publish(directory: Path, results: Mapping[str, Any], problems: Sequence[Prob
     check_shape(results, kind.shape, "results")
     check_shape(list(problems), list[ProblemShown], "problems")
     write_results(directory / RESULTS_FILE, results)
-    title = f"{results['kind']} · {one_line(results['model'])} · {one_line(results['suite'])}"
     finding = kind.headline(results)
-    _write_page(
+    write_browsing_report(
         directory,
-        title,
-        finding,
-        kind.figures(results),
-        [*kind.tables(results), kind.problems(results)],
-        kind.glossary,
+        "rrb.js",
+        run=[results["kind"], one_line(results["model"]), one_line(results["suite"])],
+        finding=finding,
+        figures=kind.figures(results),
+        tables=[*kind.tables(results), kind.problems(results)],
+        glossary=kind.glossary,
         cards=kind.cards(results),
         settings=results["settings"],
-        problems=problems,
+        browsed=Browsed(
+            heading="Problems and replies",
+            thing="problem",
+            note="A problem in every form in which it was asked, with the first reply to each.",
+            shown=[(problem["problem"], problem["forms"]) for problem in _that_fit(problems)],
+            given=len(problems),
+        ),
     )
     _print(finding, kind.tables(results), directory)
 
@@ -116,8 +117,15 @@ def publish_comparison(directory: Path, runs: Sequence[RewritingResults]) -> Non
     """
     finding = Headline(f"{len(runs)} runs side by side", "Every row is a run.")
     tables = [comparison_table(runs)]
-    glossary = {**REWRITING_TERMS, **COMMON_TERMS}
-    _write_page(directory, "rrb run · comparison", finding, [heat_map(runs), average_changes(runs)], tables, glossary)
+    write_browsing_report(
+        directory,
+        "rrb.js",
+        run=["rrb run", "comparison"],
+        finding=finding,
+        figures=[heat_map(runs), average_changes(runs)],
+        tables=tables,
+        glossary={**REWRITING_TERMS, **COMMON_TERMS},
+    )
     _print(finding, tables, directory)
 
 
@@ -133,36 +141,6 @@ def checked_rewriting(results: Mapping[str, Any], where: str) -> RewritingResult
     return cast(RewritingResults, results)
 
 
-def _write_page(
-    directory: Path,
-    title: str,
-    finding: Headline,
-    figures: Sequence[Figure],
-    tables: Sequence[Table],
-    glossary: Mapping[str, str],
-    cards: Sequence[Card] = (),
-    settings: Mapping[str, Any] | None = None,
-    problems: Sequence[ProblemShown] = (),
-) -> None:
-    drawings = [(figure, as_svg(figure)) for figure in figures]
-    shown = _that_fit(problems)
-    page = render_page(
-        "rrb.html",
-        "rrb_script.html",
-        title=title,
-        headline=finding,
-        cards=cards,
-        figures=[(figure, inline_svg(figure, svg)) for figure, svg in drawings],
-        tables=tables,
-        glossary=glossary,
-        settings=settings or {},
-        names=json_block([one_line(problem["problem"]) for problem in shown]),
-        problems=[json_block(problem["forms"]) for problem in shown],
-        problems_given=len(problems),
-    )
-    write_report_files(directory, page, drawings, tables)
-
-
 def _print(finding: Headline, tables: Sequence[Table], directory: Path) -> None:
     console = Console()
     print_finding(finding, tables, console)
@@ -175,7 +153,7 @@ def _that_fit(problems: Sequence[ProblemShown]) -> list[ProblemShown]:
     room = MOST_CHARACTERS
     for problem in problems:
         forms: list[FormShown] = [
-            {**form, "question": _shortened(form["question"]), "response": _shortened(form["response"])}
+            {**form, "question": shortened(form["question"]), "response": shortened(form["response"])}
             for form in problem["forms"]
         ]
         room -= sum(len(form["question"]) + len(form["response"]) for form in forms)
@@ -183,10 +161,3 @@ def _that_fit(problems: Sequence[ProblemShown]) -> list[ProblemShown]:
             break
         fitting.append({"problem": problem["problem"], "forms": forms})
     return fitting
-
-
-def _shortened(text: str) -> str:
-    if len(text) <= LONGEST_TEXT:
-        return text
-    half = LONGEST_TEXT // 2
-    return f"{text[:half]}\n[… {len(text) - LONGEST_TEXT:,} characters …]\n{text[-half:]}"

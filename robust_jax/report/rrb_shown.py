@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from robust_jax.report.cards import Card, accuracy_card
 from robust_jax.report.inputs import Interval, finite
-from robust_jax.report.page import Card
 from robust_jax.report.rrb_inputs import Change, DilutionResults, RewritingResults
 from robust_jax.report.tables import (
     INTERVAL,
@@ -313,11 +313,6 @@ def comparison_table(runs: Sequence[RewritingResults]) -> Table:
             )
         )
     return Table("Runs side by side", tuple(columns), tuple(rows), "Change: mean over all rewritings of the run.")
-
-
-def accuracy_card(label: str, accuracy: Interval, arm: str) -> Card:
-    """An accuracy as a card."""
-    return Card(label, percent(accuracy["value"]), share_span(accuracy), accuracy["n"], arm)
 
 
 def _change_cells(row: Change) -> tuple[Cell, Cell]:

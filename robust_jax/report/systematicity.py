@@ -3,15 +3,14 @@
 from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 from rich.console import Console
 
+from robust_jax.report.browsing import MOST_CHARACTERS, Browsed, shortened, write_browsing_report
+from robust_jax.report.cards import Card
 from robust_jax.report.checking import check_shape
-from robust_jax.report.drawing import Figure, as_svg
-from robust_jax.report.html import inline_svg, json_block, render_page
-from robust_jax.report.page import Card
-from robust_jax.report.publishing import print_finding, write_report_files
+from robust_jax.report.publishing import print_finding
 from robust_jax.report.systematicity_figures import comparison_figures, run_figures
 from robust_jax.report.systematicity_inputs import NamedRun, SystematicityResults, TaskShown, VariationShown
 from robust_jax.report.systematicity_tables import (
@@ -20,13 +19,8 @@ from robust_jax.report.systematicity_tables import (
     run_tables,
     variance_comparison_table,
 )
-from robust_jax.report.tables import Table, as_rich
+from robust_jax.report.tables import as_rich
 from robust_jax.report.wording import Headline, one_line, percent, points, share_span
-
-MOST_CHARACTERS = 4_000_000
-"""Of replies and prompts, that the page holds: it is to be sent about and opened on a phone."""
-LONGEST_REPLY = 4_000
-"""Characters of a reply that are shown: its beginning and its end, where the answers stand."""
 
 _GLOSSARY = {
     "Variation": "The same task with another surface: other symbols, features in other places, constituents permuted, "
@@ -60,16 +54,23 @@ def write_systematicity_report(
     known = checked(results)
     check_shape(tasks, list[TaskShown], "tasks")
     shown = _that_fit(cast(list[TaskShown], tasks))
-    _write(
+    write_browsing_report(
         directory,
-        run_figures(known),
-        run_tables(known),
-        headline(known),
-        f"systematicity run · {one_line(known['model'])} · {known['suite']}",
+        "systematicity.js",
+        run=["systematicity run", one_line(known["model"]), one_line(known["suite"])],
+        finding=headline(known),
+        figures=run_figures(known),
+        tables=run_tables(known),
+        glossary=_GLOSSARY,
         cards=_cards(known),
         settings=known["settings"],
-        tasks=shown,
-        tasks_given=len(tasks),
+        browsed=Browsed(
+            heading="Tasks",
+            thing="task",
+            note="A task's variations side by side: what was asked, and what was answered.",
+            shown=[(task["task"], task) for task in shown],
+            given=len(tasks),
+        ),
     )
 
 
@@ -82,16 +83,14 @@ def write_comparison(directory: Path, runs: Sequence[NamedRun]) -> None:
     finding = Headline(
         f"{len(runs)} runs side by side", "Every bar is a run; what sets it apart from the others names it."
     )
-    _write(
+    write_browsing_report(
         directory,
-        comparison_figures(runs),
-        [comparison_table(runs), variance_comparison_table(runs)],
-        finding,
-        "systematicity run · comparison",
-        cards=[],
-        settings={},
-        tasks=[],
-        tasks_given=0,
+        "systematicity.js",
+        run=["systematicity run", "comparison"],
+        finding=finding,
+        figures=comparison_figures(runs),
+        tables=[comparison_table(runs), variance_comparison_table(runs)],
+        glossary=_GLOSSARY,
     )
 
 
@@ -116,26 +115,6 @@ def checked(results: Mapping[str, object]) -> SystematicityResults:
     """
     check_shape(results, SystematicityResults, "results")
     return cast(SystematicityResults, results)
-
-
-def _write(
-    directory: Path, figures: list[Figure], tables: list[Table], finding: Headline, title: str, **values: Any
-) -> None:
-    drawings = [(figure, as_svg(figure)) for figure in figures]
-    tasks = values.pop("tasks")
-    page = render_page(
-        "systematicity.html",
-        "systematicity_script.html",
-        title=title,
-        headline=finding,
-        figures=[(figure, inline_svg(figure, svg)) for figure, svg in drawings],
-        tables=tables,
-        glossary=_GLOSSARY,
-        names=json_block([one_line(shown["task"]) for shown in tasks]),
-        tasks=[json_block(shown) for shown in tasks],
-        **values,
-    )
-    write_report_files(directory, page, drawings, tables)
 
 
 def _cards(results: SystematicityResults) -> list[Card]:
@@ -173,18 +152,11 @@ def _cut(task: TaskShown) -> TaskShown:
     variations: list[VariationShown] = [
         {
             **variation,
-            "attempts": [{**attempt, "response": _shortened(attempt["response"])} for attempt in variation["attempts"]],
+            "attempts": [{**attempt, "response": shortened(attempt["response"])} for attempt in variation["attempts"]],
         }
         for variation in task["variations"]
     ]
     return {**task, "variations": variations}
-
-
-def _shortened(text: str) -> str:
-    if len(text) <= LONGEST_REPLY:
-        return text
-    half = LONGEST_REPLY // 2
-    return f"{text[:half]}\n… {len(text) - 2 * half:,} characters left out …\n{text[-half:]}"
 
 
 def _size(task: TaskShown) -> int:

@@ -202,7 +202,7 @@ def test_the_page_holds_as_many_tasks_as_fit(tmp_path: Path, monkeypatch: pytest
     tasks = [make_task(f"{family}-{number:04d}") for family in ("grammar", "raven") for number in range(9)]
     write_systematicity_report(tmp_path, make_results(), tasks)
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    (names,) = re.findall(r'id="task-names">(.*?)</script>', page)
+    (names,) = re.findall(r'id="names">(.*?)</script>', page)
     shown = json.loads(names)
     assert 2 <= len(shown) < 18 and {name.split("-")[0] for name in shown} == {"grammar", "raven"}
     assert f"The page holds {len(shown)} of 18 tasks" in page
@@ -239,12 +239,12 @@ def test_attacks_do_not_leave_their_place(attacked: Path) -> None:
 
 
 CLICKS = """
-const log = {first: [...document.querySelectorAll("#variations h4")].map((h) => h.textContent)};
-log.texts = [...document.querySelectorAll("#variations .text")].map((text) => text.textContent);
-log.verdicts = [...document.querySelectorAll("#variations .facts b")].map((b) => b.textContent);
-document.getElementById("next-task").click();
-log.second = document.querySelector("#variations .text").textContent;
-log.chosen = document.getElementById("chosen-task").value;
+const log = {first: [...document.querySelectorAll("#shown h4")].map((h) => h.textContent)};
+log.texts = [...document.querySelectorAll("#shown .text")].map((text) => text.textContent);
+log.verdicts = [...document.querySelectorAll("#shown .facts b")].map((b) => b.textContent);
+document.getElementById("next").click();
+log.second = document.querySelector("#shown .text").textContent;
+log.chosen = document.getElementById("chosen").value;
 log.title = document.title;
 log.requests = performance.getEntriesByType("resource").length;
 const out = document.createElement("pre");

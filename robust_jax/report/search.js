@@ -1,16 +1,3 @@
-<script>
-"use strict";
-// The page's data are JSON in blocks of their own; texts reach the page as text nodes only.
-
-const data = (id) => JSON.parse(document.getElementById(id).textContent);
-
-/** A new element: make("td", {className: "number"}, "text", child). */
-function make(tag, properties, ...children) {
-  const made = Object.assign(document.createElement(tag), properties);
-  made.append(...children);
-  return made;
-}
-
 const collator = new Intl.Collator("en", {numeric: true});
 
 /** Orders two sort keys; null stands last in either direction. */
@@ -242,4 +229,3 @@ if (chooser) {
   document.getElementById("next-template").onclick = () => showTemplate(chooser.selectedIndex + 1);
   showTemplate(0);
 }
-</script>
