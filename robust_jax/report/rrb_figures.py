@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 
+import numpy as np
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import MaxNLocator
 
@@ -12,7 +13,6 @@ from robust_jax.report.drawing import (
     INK,
     METRIC,
     MUTED,
-    PAPER,
     RANDOM,
     Figure,
     draw_bar,
@@ -26,6 +26,8 @@ from robust_jax.report.wording import MISSING, decimal, percent, points
 CATEGORY_COLOURS = {"syntactic": RANDOM, "semantic": METRIC, "contextual": BEAM, "visual": "#a8639a"}
 CONDITION_COLOURS = {"sequence": BEAM, "solved": METRIC, "neutral": RANDOM, "alone": BASE}
 ORIGINAL = "as they are"
+ON_CELLS = ("#f6f6f6", "#101010")
+"""Text on dark and on bright cells, which are the same in a page's dark mode."""
 LONGEST_NAME = 24
 """Characters of a model's name on an axis."""
 
@@ -184,11 +186,14 @@ def _draw_heat_map(canvas: Canvas, figure: Figure) -> None:
     axes = canvas.subplots()
     names = figure.columns[1:]
     shares = list(zip(*(figure.numbers(name, 100) for name in names), strict=True))
-    axes.imshow(shares, cmap="cividis", vmin=0, vmax=100, aspect="auto")
+    # Cells, not an image: a page shows no image, and can be read at any size.
+    edges = [np.arange(count + 1) - 0.5 for count in (len(names), len(shares))]
+    axes.pcolormesh(*edges, np.array(shares), cmap="cividis", vmin=0, vmax=100, linewidth=0)
+    axes.invert_yaxis()
     for place, row in enumerate(shares):
         for column, share in enumerate(row):
-            text = f"{share:.0f}" if math.isfinite(share) else MISSING
-            axes.text(column, place, text, ha="center", va="center", fontsize=7, color=INK if share > 55 else PAPER)
+            text, colour = (f"{share:.0f}", ON_CELLS[share > 55]) if math.isfinite(share) else (MISSING, MUTED)
+            axes.text(column, place, text, ha="center", va="center", fontsize=7, color=colour)
     models = [_short(str(row[0])) for row in figure.rows]
     axes.set(xticks=range(len(names)), yticks=range(len(shares)), yticklabels=models)
     axes.set_xticklabels([name.replace("_", " ") for name in names], rotation=50, ha="right", fontsize=7)

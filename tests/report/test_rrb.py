@@ -4,8 +4,29 @@ from typing import Any, cast
 
 import pytest
 
+from robust_jax.report.drawing import as_svg
+from robust_jax.report.rrb_figures import heat_map
 from robust_jax.report.rrb_inputs import DilutionResults, RewritingResults
 from robust_jax.report.rrb_shown import dilution_headline, rewriting_headline
+
+
+def row(name: str, accuracy: float | None) -> dict[str, Any]:
+    return {"name": name, "accuracy": interval(accuracy), "change": interval(0.0)}
+
+
+def test_the_heat_map_is_drawn_without_an_image_which_no_page_may_show() -> None:
+    runs = [
+        {
+            "model": model,
+            "suite": "s",
+            "original": interval(1.0),
+            "perturbations": [row("rail_fence", share), row("x", None)],
+        }
+        for model, share in (("a", 0.2), ("b", 0.9))
+    ]
+    drawn = as_svg(heat_map(cast(list[RewritingResults], runs)))
+    assert "<image" not in drawn and "data:" not in drawn
+    assert all(f">{text}<" in drawn for text in ("100", "20", "90", "n/a"))
 
 
 def interval(value: float | None, low: float | None = None, high: float | None = None, n: int = 9) -> dict[str, Any]:
