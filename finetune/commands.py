@@ -1,11 +1,11 @@
 """The fine-tuning commands as the command line calls them: do the work, and print what came of it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
-from robust_jax.finetune.accuracy import BEFORE
 from robust_jax.finetune.data import EVALUATED, VALIDATION, make_data, read_data
 from robust_jax.finetune.evaluation import evaluate as run_evaluate
 from robust_jax.finetune.evaluation import shots
@@ -20,7 +20,7 @@ from robust_jax.finetune.options import (
     TrainOptions,
 )
 from robust_jax.finetune.splits import TRAIN_SETS
-from robust_jax.finetune.tables import accuracy_table, make_tables
+from robust_jax.finetune.tables import make_tables, sets_table
 from robust_jax.finetune.training import train as run_training
 from robust_jax.problems import build_prompt
 from robust_jax.report.tables import Cell, Column, Table, as_rich
@@ -72,6 +72,11 @@ def table(options: TableOptions) -> None:
     console = Console()
     for each in make_tables(options):
         console.print(as_rich(each))
+
+
+def report(directories: Sequence[Path], out: Path | None) -> None:
+    """`robust-jax report` of trained models: their table."""
+    table(TableOptions(tuple(directories), out))
 
 
 def data_tables(results: Mapping[str, Any]) -> list[Table]:
@@ -129,6 +134,7 @@ def print_plan(options: ModelRunOptions) -> None:
 
 
 def _print_accuracy(results: Mapping[str, Any]) -> None:
-    label = "-" if results["train"] == BEFORE else TRAIN_SETS.get(results["train"], results["train"])
-    title = f"Accuracy (%) of {results['model']} on {results['suite']}"
-    Console().print(as_rich(accuracy_table(title, [(label, results["sets"])])))
+    title = f"{results['model']} on {results['suite']}"
+    if results["train"] in TRAIN_SETS:
+        title += f", trained on {TRAIN_SETS[results['train']]}"
+    Console().print(as_rich(sets_table(title, results["sets"])))

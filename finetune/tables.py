@@ -1,6 +1,6 @@
 """`finetune table`: finished runs side by side, in the layouts of the paper's Tables 2, 5, 6 and 7."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -69,37 +69,53 @@ def accuracy_table(title: str, rows: Sequence[tuple[str, Mapping[str, Any]]]) ->
     """Accuracies in the layout of Table 6: a row a training set, a column a set of problems.
 
     Args:
+        title: of the table.
         rows: labels with the sets' results.
     """
-    columns = [Column("Train set", is_numeric=False)]
-    for name in EVALUATED:
-        columns += [Column(TITLES[name]), Column("95% interval")]
-    cells = []
-    for label, sets in rows:
-        row = [Cell(label, label)]
-        for name in EVALUATED:
-            interval = sets[name]["accuracy"]
-            row += [Cell(percent(interval["value"]), interval["value"]), Cell(share_span(interval), None)]
-        cells.append(tuple(row))
-    return Table(title, tuple(columns), tuple(cells))
+    found = [(label, {name: sets[name]["accuracy"] for name in EVALUATED}) for label, sets in rows]
+    return _by_set(title, "With 95% intervals by a bootstrap over templates.", percent, found)
 
 
 def change_table(title: str, note: str, rows: Sequence[tuple[str, Mapping[str, Interval | None]]]) -> Table:
     """Differences in accuracy, in percentage points, laid out like the accuracies."""
-    columns = [Column("Train set", is_numeric=False)]
+    found = [
+        (label, {name: None if one is None else asdict(one) for name, one in of_label.items()})
+        for label, of_label in rows
+    ]
+    return _by_set(title, note, points, found)
+
+
+def sets_table(title: str, sets: Mapping[str, Any]) -> Table:
+    """The accuracies of one model: a row a set of problems, with the change by training where it is known."""
+    columns = ("Accuracy", "95% interval", "Change, points", "95% interval", "Problems")
+    rows = []
     for name in EVALUATED:
-        columns += [Column(TITLES[name]), Column("95% interval")]
+        accuracy, changed = sets[name]["accuracy"], sets[name]["change"]
+        texts = [
+            percent(accuracy["value"]),
+            share_span(accuracy),
+            points(changed["value"] if changed else None),
+            share_span(changed),
+            f"{sets[name]['problems']:,}",
+        ]
+        rows.append((Cell(TITLES[name], name), *(Cell(text, None) for text in texts)))
+    return Table(title, (Column("Set", is_numeric=False), *map(Column, columns)), tuple(rows))
+
+
+def _by_set(
+    title: str, note: str, written: Callable[[float | None], str], rows: Sequence[tuple[str, Mapping[str, Any]]]
+) -> Table:
+    """A row a training set, a column a set of problems; an interval stands in brackets behind what it belongs to."""
+    columns = (Column("Train set", is_numeric=False), *(Column(TITLES[name]) for name in EVALUATED))
     cells = []
-    for label, differences in rows:
+    for label, of_label in rows:
         row = [Cell(label, label)]
         for name in EVALUATED:
-            found = differences[name]
-            row += [
-                Cell(points(found.value if found else None), found.value if found else None),
-                Cell(share_span(None if found is None else asdict(found)), None),  # type: ignore[arg-type]
-            ]
+            interval = of_label[name]
+            value = interval["value"] if interval else None
+            row.append(Cell(f"{written(value)} ({share_span(interval)})" if interval else written(value), value))
         cells.append(tuple(row))
-    return Table(title, tuple(columns), tuple(cells), note)
+    return Table(title, columns, tuple(cells), note)
 
 
 def _rows(runs: Sequence[Mapping[str, Any]]) -> dict[str, Row]:

@@ -11,11 +11,11 @@ def report(options: Any) -> None:
 
     commands = [str(read_config(directory)["fingerprint"].get("command")) for directory in options.runs]
     protocols = {command.partition(" ")[0] for command in commands}
-    if not protocols & {"rrb", "systematicity"}:
+    if not protocols & {"rrb", "systematicity", "finetune"}:
         from robust_jax.lpds.commands import report
 
         report(options)
     elif len(protocols) == 1 and not options.changes:
         import_module(f"robust_jax.{protocols.pop()}.commands").report(options.runs, options.out)
     else:
-        raise InputError("runs of rrb or systematicity are reported by themselves, and with no option but --out")
+        raise InputError("runs of rrb, systematicity or finetune are reported by themselves, with no option but --out")

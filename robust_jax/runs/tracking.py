@@ -143,11 +143,11 @@ def _start(wandb: Any, name: str, config: object, directory: Path) -> Any:
     assert isinstance(described, dict)
     directory.mkdir(parents=True, exist_ok=True)
 
-    def start(mode: str) -> Any:
+    def start(mode: str, run_id: str) -> Any:
         return wandb.init(
             project=os.environ.get("WANDB_PROJECT", PROJECT),
             name=name,
-            id=os.environ.get("WANDB_RUN_ID") or _run_id(directory),
+            id=run_id,
             resume="allow" if mode == "online" else None,
             mode=mode,
             dir=str(directory),
@@ -164,14 +164,14 @@ def _start(wandb: Any, name: str, config: object, directory: Path) -> Any:
 
     mode = os.environ.get("WANDB_MODE") or ("online" if _has_key(wandb.Settings().base_url) else "offline")
     try:
-        return start(mode)
+        return start(mode, os.environ.get("WANDB_RUN_ID") or _run_id(directory))
     except wandb.errors.Error as error:
         if mode != "online":
             raise
         reason = " ".join(str(error).split())
         print(f"W&B cannot be reached and is kept offline in {directory / 'wandb'}: {reason}", file=sys.stderr)
-        wandb.teardown()  # Otherwise its service holds the run's id for the attempt that failed.
-        return start("offline")
+        # Its service may hold the run's id for the attempt that failed, so what is kept offline is a run of its own.
+        return start("offline", _fresh_id())
 
 
 def _has_key(server: str) -> bool:
@@ -191,5 +191,9 @@ def _run_id(directory: Path) -> str:
     file = directory / RUN_ID_FILE
     if not file.exists():
         with keeping(directory):
-            write_atomically(file, uuid.uuid4().hex[:12].encode())
+            write_atomically(file, _fresh_id().encode())
     return file.read_text(encoding="utf-8").strip()
+
+
+def _fresh_id() -> str:
+    return uuid.uuid4().hex[:12]

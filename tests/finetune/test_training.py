@@ -14,6 +14,7 @@ import jax
 import numpy as np
 import pytest
 
+from robust_jax.cli import main
 from robust_jax.errors import InputError, RunError
 from robust_jax.finetune import training
 from robust_jax.finetune.checkpoints import Checkpoints
@@ -76,6 +77,11 @@ def test_results_hold_what_was_told_and_what_came_of_it(whole: TrainOptions) -> 
         assert checkpoints.best == best == results["used_step"]
         kept = {int(folder.name) for folder in (whole.out / "checkpoints").iterdir() if folder.name.isdigit()}
         assert kept == {6, best}, "the last and the best"
+
+
+def test_it_is_reported_without_a_model(whole: TrainOptions, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", str(whole.out)]) == 0
+    assert "Q_mid" in capsys.readouterr().out
 
 
 def test_the_same_command_again_changes_nothing(whole: TrainOptions) -> None:
