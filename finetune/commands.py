@@ -23,14 +23,17 @@ from robust_jax.finetune.splits import TRAIN_SETS
 from robust_jax.finetune.tables import make_tables, sets_table
 from robust_jax.finetune.training import train as run_training
 from robust_jax.problems import build_prompt
-from robust_jax.report.tables import Cell, Column, Table, as_rich
+from robust_jax.report.publishing import write_files
+from robust_jax.report.tables import Cell, Column, Table, as_markdown, as_rich
 
 
 def data(options: DataOptions) -> None:
     """`robust-jax finetune data`."""
-    results = make_data(options)
+    tables = data_tables(make_data(options))
+    assert options.out is not None
+    write_files(options.out, {Path("tables.md"): "\n".join(map(as_markdown, tables)).encode()})
     console = Console()
-    for table in data_tables(results):
+    for table in tables:
         console.print(as_rich(table))
     console.print(f"Written to {options.out}", highlight=False, soft_wrap=True)
 

@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 
 from robust_jax.errors import InputError
-from robust_jax.finetune.figures import bucket_figure, write_figure
+from robust_jax.finetune.figures import bucket_figure
 from robust_jax.finetune.options import DataOptions
 from robust_jax.finetune.problem import Problem, read_problems, templates_of, write_problems
 from robust_jax.finetune.searched import INHERITED, SEARCH_FILE, Searched, read_searched, suite_of
 from robust_jax.finetune.splits import BUCKETS, TRAIN_SETS, Datasets, make_datasets
 from robust_jax.problems import PromptForm
+from robust_jax.report.drawing import as_svg
+from robust_jax.report.publishing import figure_files, write_files
 from robust_jax.runs import RESULTS_FILE, RunDirectory, plain, read_config, read_results, write_results
 from robust_jax.types import Suite
 
@@ -78,7 +80,8 @@ def make_data(options: DataOptions) -> dict[str, Any]:
         evaluated = [datasets.test, *(datasets.thirds[bucket] for bucket in BUCKETS), datasets.base]
         for name, problems in zip(EVALUATED, evaluated, strict=True):
             write_problems(_file(options.out, name), problems)
-        write_figure(options.out, bucket_figure({name: datasets.train[f"q_{name}"] for name in BUCKETS}))
+        figure = bucket_figure({name: datasets.train[f"q_{name}"] for name in BUCKETS})
+        write_files(options.out, figure_files(figure, as_svg(figure)))
         results = data_results(searched, datasets)
         write_results(options.out / RESULTS_FILE, results)
     return results

@@ -1,14 +1,12 @@
 """The figure of the training sets: how difficult each bucket is (paper Figure 19)."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure as Canvas
 
 from robust_jax.finetune.problem import Problem
-from robust_jax.report.drawing import BASE, BEAM, MUTED, RANDOM, Figure, as_csv, as_png, as_svg
-from robust_jax.runs import keeping, write_atomically
+from robust_jax.report.drawing import BASE, BEAM, MUTED, RANDOM, Figure
 
 BINS = 60
 COLOURS = (RANDOM, BASE, BEAM)
@@ -34,19 +32,6 @@ def bucket_figure(buckets: Mapping[str, Sequence[Problem]]) -> Figure:
     caption = "Problems of each training bucket by their difficulty. The last bin holds what lies beyond it."
     columns = ("bucket", "from", "to", "count")
     return Figure("difficulty", "Difficulty of the buckets", caption, columns, tuple(rows), _draw)
-
-
-def write_figure(directory: Path, figure: Figure) -> None:
-    """Write a figure as PNG, SVG and CSV into `figures/` of a directory.
-
-    Raises:
-        RunError: the disk fails.
-    """
-    files = {".svg": as_svg(figure).encode(), ".png": as_png(figure), ".csv": as_csv(figure).encode()}
-    with keeping(directory):
-        (directory / "figures").mkdir(parents=True, exist_ok=True)
-        for suffix, content in files.items():
-            write_atomically(directory / "figures" / f"{figure.name}{suffix}", content)
 
 
 def _draw(canvas: Canvas, figure: Figure) -> None:

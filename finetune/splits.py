@@ -148,7 +148,7 @@ def _split(
         return pools[0], pools[1], pools[2]
     for item, rows in solved.items():
         if len(rows) < LEAST:
-            raise InputError(f"template {item} has {len(rows)} variations, too few to split into three: search longer")
+            raise InputError(f"variations of template {item}: {len(rows)}, too few to split into three: search longer")
         for pool, part in zip(pools, _cut(list(rows), rng(seed, "split", item)), strict=True):
             pool[item] = part
     return pools[0], pools[1], pools[2]

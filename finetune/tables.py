@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from robust_jax.analysis.intervals import Interval
@@ -10,9 +11,10 @@ from robust_jax.finetune.accuracy import BEFORE, Tally, change, difference, pool
 from robust_jax.finetune.data import BASE, EVALUATED, TEST
 from robust_jax.finetune.options import TableOptions
 from robust_jax.finetune.splits import RANDOM, TRAIN_SETS
+from robust_jax.report.publishing import write_files
 from robust_jax.report.tables import Cell, Column, Table, as_markdown
 from robust_jax.report.wording import percent, points, share_span
-from robust_jax.runs import RESULTS_FILE, keeping, read_results, write_atomically, write_results
+from robust_jax.runs import RESULTS_FILE, read_results, write_results
 
 TITLES = {TEST: "Test", "test_low": "Test low", "test_mid": "Test mid", "test_high": "Test high", BASE: "Base"}
 HYPER_PARAMETERS = {"rate": "η", "accumulation": "k", "warm_up": "α_warmup", "weight_decay": "λ"}
@@ -58,9 +60,7 @@ def make_tables(options: TableOptions) -> list[Table]:
         )
     tables.append(_hyper_parameters(rows))
     if options.out is not None:
-        with keeping(options.out):
-            options.out.mkdir(parents=True, exist_ok=True)
-            write_atomically(options.out / "tables.md", "\n".join(map(as_markdown, tables)).encode())
+        write_files(options.out, {Path("tables.md"): "\n".join(map(as_markdown, tables)).encode()})
         write_results(options.out / RESULTS_FILE, {"kind": "finetune table", "rows": pooled_sets})
     return tables
 

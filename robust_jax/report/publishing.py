@@ -1,6 +1,6 @@
 """Every report's last step: the page, the tables and the figures as files, and the finding in the terminal."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -29,13 +29,29 @@ def write_report_files(
     written = "\n".join(map(as_markdown, tables))
     files = {Path("report.html"): page.encode(), Path("tables.md"): written.encode("utf-8", "replace")}
     for figure, svg in drawings:
-        path = Path("figures") / figure.name
-        files[path.with_suffix(".svg")] = svg.encode()
-        files[path.with_suffix(".png")] = as_png(figure)
-        files[path.with_suffix(".csv")] = as_csv(figure).encode("utf-8", "replace")
+        files |= figure_files(figure, svg)
+    write_files(directory, files)
+
+
+def figure_files(figure: Figure, svg: str) -> dict[Path, bytes]:
+    """A figure as SVG, PNG and CSV, by paths within a run directory."""
+    path = Path("figures") / figure.name
+    return {
+        path.with_suffix(".svg"): svg.encode(),
+        path.with_suffix(".png"): as_png(figure),
+        path.with_suffix(".csv"): as_csv(figure).encode("utf-8", "replace"),
+    }
+
+
+def write_files(directory: Path, files: Mapping[Path, bytes]) -> None:
+    """Writes `files` by their paths within `directory`, each as a whole or not at all.
+
+    Raises:
+        RunError: a file cannot be written.
+    """
     with keeping(directory):
-        (directory / "figures").mkdir(parents=True, exist_ok=True)
         for path, content in files.items():
+            (directory / path).parent.mkdir(parents=True, exist_ok=True)
             write_atomically(directory / path, content)
 
 
