@@ -133,7 +133,7 @@ def test_the_shares_are_those_of_the_paper() -> None:
     [
         ({"t": grown(0, 50)}, "variations", "solved no variation"),
         ({"t": grown(50, 0)}, "variations", "leave a bucket empty"),
-        ({"t": grown(1, 1)}, "variations", "template t has 2 variations, too few to split"),
+        ({"t": grown(1, 1)}, "variations", "variations of template t: 2, too few to split"),
         ({"t": grown(9, 50), "u": grown(9, 50, "u")}, "templates", "2 templates cannot be split into three"),
         ({"t": grown(60, 4)}, "variations", "leave a bucket empty"),
     ],
