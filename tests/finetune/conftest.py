@@ -9,6 +9,8 @@ from robust_jax.finetune.data import make_data
 from robust_jax.finetune.options import DataOptions
 from robust_jax.lpds.options import SearchOptions
 from robust_jax.lpds.search import run_search
+from robust_jax.lpds.session import open_session
+from robust_jax.runs.tracking import Untracked
 
 GRADE_SCHOOL = Path(__file__).parents[2] / "robust_jax" / "problems" / "suites" / "grade_school.yaml"
 
@@ -28,7 +30,8 @@ def searched(suite: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     options = SearchOptions(
         out=out, suite=str(suite), reference_count=20, reference_attempts=100, iterations=3, width=4, branching=6
     )
-    run_search(options)
+    with open_session(options, "lpds search") as session:
+        run_search(session, Untracked())
     return out
 
 
