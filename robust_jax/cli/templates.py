@@ -78,7 +78,7 @@ def list_templates(options: ListOptions) -> None:
     from robust_jax.problems import list_suites, load_suite
 
     for name in list_suites():
-        suite = load_suite(name)
+        suite = load_suite(name, check=False)  # The project's tests check them.
         print(f"{name}: {len(suite.templates)} templates. {suite.description}")
 
 
@@ -94,11 +94,11 @@ def show_templates(options: ShowOptions) -> None:
     for template in templates:
         generator = rng(options.seed, "show", template.id)
         size = template.size
-        print(f"# {template.id} ({'' if size.exact else 'at most '}{size.count:,} fillings)")
-        for _ in range(options.fillings):
-            variation = template.fill(template.random(generator))
-            shown = _prompt(suite, variation, options) if options.prompt else f"{variation.text}\n\n{variation.trace}"
-            print(f"\n{shown}\n")
+        variations = [template.fill(template.random(generator)) for _ in range(options.fillings)]
+        shown = [_prompt(suite, v, options) if options.prompt else f"{v.text}\n\n{v.trace}" for v in variations]
+        print(f"# {template.id} ({'' if size.exact else 'at most '}{_counted(size.count, 'filling')})")
+        for text in shown:
+            print(f"\n{text}\n")
 
 
 def _prompt(suite: "Suite", variation: "Variation", options: ShowOptions) -> str:
@@ -124,6 +124,9 @@ def check_templates(options: CheckOptions) -> None:
     for fault in faults:
         print(f"fault: {fault}")
     if faults:
-        count = "1 fault" if len(faults) == 1 else f"{len(faults)} faults"
-        raise InputError(f"{suite.name}: {count}, listed above; mend and check again")
-    print(f"{suite.name}: {len(suite.templates)} templates, no faults")
+        raise InputError(f"{suite.name}: {_counted(len(faults), 'fault')}, listed above; mend and check again")
+    print(f"{suite.name}: {_counted(len(suite.templates), 'template')}, no faults")
+
+
+def _counted(number: int, thing: str) -> str:
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"

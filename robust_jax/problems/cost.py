@@ -23,8 +23,8 @@ _FRACTION = 3.0
 """An operation on short fractions."""
 _FUNCTION = 100.0
 """A root, a logarithm or a trigonometric function to 50 digits."""
-_BITS = 4 * DIGITS
-"""Bits of such a function's result, above and below the line, where it is neither huge nor tiny."""
+_BITS = 8 * DIGITS
+"""Bits of such a function's result, above and below the line, that it has beyond its argument's."""
 _EXP_BITS = 7_400
 """Bits of the largest number that `exp` gives."""
 _SCREENED = 0.02
@@ -144,9 +144,9 @@ def _call(name: str, numbers: Sequence[Length], arguments: Sequence[ast.expr]) -
             length = _bounded(numbers[0].above + places, min(places, 4 * DIGITS))
             return 8 * _price(longest, length) + _FRACTION, length
         case "exp":
-            bits = min(_EXP_BITS, _BITS + 2 ** min(numbers[0].above + 1, 13))
+            bits = min(_EXP_BITS, _BITS + 2 ** min(longest.above + 1, 13))
             return _FUNCTION + _price(longest, Length(bits, bits)), Length(bits, bits)
-    return _FUNCTION + price, Length(_BITS, _BITS)
+    return _FUNCTION + price, _bounded(_BITS + longest.above, _BITS + longest.below)
 
 
 def _size(node: ast.expr, length: Length) -> int:

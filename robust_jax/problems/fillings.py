@@ -20,7 +20,7 @@ ENUMERABLE = 200_000
 """A product of domains up to which all combinations are gone through, and the length of a list of partial ones."""
 DRAWING_WORK = 300_000.0
 """What one draw may cost, in the unit of `robust_jax.problems.cost`; the lists that it needs are apart."""
-LISTING_WORK = 800_000.0
+LISTING_WORK = 1_000_000.0
 """What a list of fillings may cost; one that would cost more is not used."""
 COUNTING_WORK = 10_000_000.0
 """What it may cost to count the valid fillings; where it would cost more there is a bound."""
@@ -30,8 +30,10 @@ FIRST_TRIES = 192
 """Rejected draws after which listing fillings is cheaper than going on."""
 LISTED = 500_000
 """Combinations that are looked at, at most, to list the partial fillings of a component that is too large."""
-_FILLING = Cost(exact=1.0, screened=0.1)
-"""What it costs to write down a filling, without the constraints."""
+_SLOT = Cost(exact=0.5, screened=0.1)
+"""What a slot of a filling costs beside the constraints."""
+_CALL = 1_000
+"""Combinations that cost as much as the call by which any number of them is looked at together."""
 _BLOCK = 16
 """Draws that are asked of the generator at once, as long as a valid one is soon found."""
 _BLOCKS = (64, 512, 4_096)
@@ -151,7 +153,7 @@ class Component:
         return rng.integers([len(domain) for domain in self._domains], size=(count, len(self.slots)))
 
     def _first_valid(self, rows: Rows, budget: _Budget) -> tuple[Value, ...] | None:
-        budget.spend(len(rows) * self._cost.screened)
+        budget.spend(self._screening(len(rows)))
         for filling in map(self._filling, rows[self._possible(rows)].tolist()):
             if self._is_valid(filling, budget):
                 return filling
@@ -165,7 +167,7 @@ class Component:
         return self._is_valid(filling, _Budget(math.inf))
 
     def _is_valid(self, filling: Sequence[Value], budget: _Budget) -> bool:
-        budget.spend(_FILLING.exact)
+        budget.spend(self._bare.exact)
         values = dict(zip(self._names, filling, strict=True))
         for group in self.distinct:
             if len({values[name] for name in group}) < len(group):
@@ -205,7 +207,8 @@ class Component:
     def _combinations(self) -> Rows | None:
         """Every combination that may be valid, in the order of the domains; None where there are too many to try."""
         lengths = [len(domain) for domain in self._domains]
-        if math.prod(lengths) > min(ENUMERABLE, LISTING_WORK / self._cost.screened):
+        product = math.prod(lengths)
+        if product > ENUMERABLE or self._screening(product) > LISTING_WORK:
             return None
         rows = np.indices(lengths).reshape(len(lengths), -1).T
         return rows[self._possible(rows)]
@@ -235,7 +238,7 @@ class Component:
 
     def _promising(self, budget: _Budget) -> list[tuple[frozenset[int], float]]:
         """The slots of every constraint, and the share of random fillings that it may hold for."""
-        budget.spend(_SAMPLE * self._cost.screened)
+        budget.spend(self._screening(_SAMPLE))
         sample = self._rows(np.random.default_rng(0), _SAMPLE)
         columns = {name: Column(self._tables[index], sample[:, index]) for index, name in enumerate(self._names)}
         return [
@@ -257,7 +260,7 @@ class Component:
         if not promises:
             return None
         added = min(promises, key=lambda slots: (promises[slots], sorted(slots)))
-        budget.spend(len(listed.rows) * math.prod(lengths[index] for index in added) * self._cost.screened)
+        budget.spend(self._screening(len(listed.rows) * math.prod(lengths[index] for index in added)))
         wider = listed.extended(sorted(added), lengths)
         rows = np.zeros((len(wider.rows), len(lengths)), np.int64)
         rows[:, wider.columns] = wider.rows
@@ -274,10 +277,19 @@ class Component:
                 result &= possible(constraint, columns, len(rows))
         return result
 
+    def _screening(self, count: int) -> float:
+        """What it costs to look at so many combinations together."""
+        return (count + _CALL) * self._cost.screened
+
     @cached_property
     def _cost(self) -> Cost:
         """Of looking at one combination, if every constraint has to be evaluated."""
-        return sum((price for _, price in self._prices), _FILLING)
+        return sum((price for _, price in self._prices), self._bare)
+
+    @cached_property
+    def _bare(self) -> Cost:
+        """Of a combination without its constraints."""
+        return sum([_SLOT] * len(self.slots), Cost(0.0, 0.0))
 
     @cached_property
     def _prices(self) -> list[tuple[Expression, Cost]]:

@@ -12,13 +12,13 @@ from robust_jax.problems.arithmetic import whole
 from robust_jax.problems.domains import Grid, common_kind
 from robust_jax.problems.expressions import RESERVED, parse
 from robust_jax.problems.plain_yaml import one_line, read_yaml
-from robust_jax.problems.template import SymbolicTemplate
+from robust_jax.problems.template import SymbolicTemplate, affordable
 from robust_jax.problems.text import MAX_PLACES, parse_text
 from robust_jax.types import Example, Grading, Number, Pair, Point, Slot, Suite, Value
 
 _MAX_WORD = 500
 _MAX_TEXT = 20_000
-"""Characters of a question or a solution."""
+"""Characters of a question, a solution, or all constraints."""
 _MAX_SLOTS = 50
 _MAX_CONSTRAINTS = 100
 _TEMPLATE_KEYS = (
@@ -111,10 +111,10 @@ def _read_template(data: object, lists: Mapping[str, tuple[Value, ...]]) -> Symb
     for name in names:
         if names.count(name) > 1:
             raise InputError(f"{where}: slot '{name}' stands twice")
-    sources = _sequence(entry.get("constraints", []), f"{where}, constraints")
-    if len(sources) > _MAX_CONSTRAINTS:
-        raise InputError(f"{where} has more than {_MAX_CONSTRAINTS} constraints")
-    constraints = tuple(parse(str(s), names, where=f"{where}, constraint", wanted="boolean") for s in sources)
+    sources = [str(source) for source in _sequence(entry.get("constraints", []), f"{where}, constraints")]
+    if len(sources) > _MAX_CONSTRAINTS or sum(map(len, sources)) > _MAX_TEXT:
+        raise InputError(f"{where} has more than {_MAX_CONSTRAINTS} constraints, or {_MAX_TEXT:,} characters of them")
+    constraints = tuple(parse(source, names, where=f"{where}, constraint", wanted="boolean") for source in sources)
     for constraint in constraints:
         if not constraint.names:
             raise InputError(f"{where}: the constraint '{constraint.source}' mentions no slot")
@@ -124,7 +124,7 @@ def _read_template(data: object, lists: Mapping[str, tuple[Value, ...]]) -> Symb
     if "difficulty" in entry and difficulty not in _DIFFICULTIES:
         raise InputError(f"{where}: difficulty has to be one of {', '.join(_DIFFICULTIES)}")
     question, solution = (_text(entry.get(key), f"{where}, {key}") for key in ("question", "solution"))
-    return SymbolicTemplate(
+    template = SymbolicTemplate(
         id=identity,
         slots=tuple(slots),
         question=parse_text(question, slots, where=f"{where}, question"),
@@ -137,6 +137,7 @@ def _read_template(data: object, lists: Mapping[str, tuple[Value, ...]]) -> Symb
         steps=steps,
         difficulty=str(difficulty),
     )
+    return affordable(template)
 
 
 def _read_slots(

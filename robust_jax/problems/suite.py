@@ -110,6 +110,8 @@ def _files(path: Path, spec: str) -> tuple[str, Sequence[Path]]:
         raise InputError(f"{path} holds neither GSM-Symbolic files (.json) nor Python functions (.py)")
     kind = {".yml": ".yaml"}.get(path.suffix.lower(), path.suffix.lower())
     if kind not in (".yaml", ".json", ".jsonl", ".py"):
+        if path.exists():
+            raise InputError(f"{path} is no suite: its name has to end in .yaml, .json, .jsonl or .py")
         raise InputError(f"there is no suite '{spec}': did you mean '{nearest(spec, list_suites())}'?")
     return kind, [path]
 

@@ -10,11 +10,17 @@ from functools import cached_property
 import numpy as np
 
 from robust_jax.errors import InputError
+from robust_jax.problems.cost import cost, length_of
 from robust_jax.problems.domains import Grid, common_kind
 from robust_jax.problems.expressions import Expression
 from robust_jax.problems.fillings import Component
 from robust_jax.problems.text import Text, key_of
 from robust_jax.types import Point, Size, Slot, Value, Variation
+
+MAX_CHECKING_WORK = 5_000
+"""What the constraints may cost on one filling, in the unit of `robust_jax.problems.cost`."""
+MAX_WRITING_WORK = 40_000
+"""What question, solution and answer of one filling may cost."""
 
 
 @dataclass(frozen=True)
@@ -156,6 +162,24 @@ class SymbolicTemplate:
                 )
             )
         return tuple(components)
+
+
+def affordable(template: SymbolicTemplate) -> SymbolicTemplate:
+    """The template itself, if no filling of it is a long computation.
+
+    Raises:
+        InputError: one may be.
+    """
+    lengths = {slot.name: length_of(slot.domain) for slot in template.slots}
+    holes = template.question.expressions + template.solution.expressions
+    written = (template.answer, *holes)
+    for expressions, most in ((template.constraints, MAX_CHECKING_WORK), (written, MAX_WRITING_WORK)):
+        work = 0.0
+        for expression in expressions:
+            work += cost(expression, lengths).exact
+            if work > most:
+                raise InputError(f"template {template.id}: its expressions take too long to compute: simplify them")
+    return template
 
 
 def restricted(template: SymbolicTemplate, domains: Mapping[str, Sequence[Value]]) -> SymbolicTemplate:

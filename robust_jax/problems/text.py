@@ -73,9 +73,14 @@ class Text:
     pieces: tuple[str | Hole, ...]
 
     @cached_property
+    def expressions(self) -> tuple[Expression, ...]:
+        """The holes' expressions, in order."""
+        return tuple(piece.expression for piece in self.pieces if isinstance(piece, Hole))
+
+    @cached_property
     def names(self) -> frozenset[str]:
         """The slots that the text mentions."""
-        return frozenset().union(*(piece.expression.names for piece in self.pieces if isinstance(piece, Hole)))
+        return frozenset().union(*(expression.names for expression in self.expressions))
 
     def render(self, values: Values) -> str:
         """The text at these slot values."""

@@ -56,6 +56,20 @@ def apple(
     return json.dumps({"question_annotated": annotated, "answer_annotated": solution, "answer": "#### 3"}).encode()
 
 
+def constrained(slots: dict[str, str], constraints: list[str]) -> bytes:
+    """A suite with these slots and constraints."""
+    lines = [f"      {name}: {domain}" for name, domain in slots.items()]
+    text = SUITE.replace("      n: SLOT\n      m: {range: [2, 9]}", "\n".join(lines))
+    text = text.replace("QUESTION", "How many").replace("SOLUTION", "so").replace("ANSWER", "n")
+    return text.replace("CONSTRAINT", ", ".join(map(json.dumps, constraints))).replace("QUOTED", "n").encode()
+
+
+def added(parts: list[str]) -> str:
+    """The sum, with brackets that are no deeper than they have to be."""
+    middle = len(parts) // 2
+    return f"({added(parts[:middle])}+{added(parts[middle:])})" if middle else parts[0]
+
+
 LAUGHS = "a: &a [x, x]\n" + "".join(f"{n}: &{n} [*{p}, *{p}, *{p}]\n" for p, n in pairwise("abcdefghi"))
 DOUBLING = "\n".join(f"- x{k} == x{k + 1} + x{k + 1}" for k in range(60))
 VARIABLES = "\n".join(f"- $x{k} = range(2, 9)" for k in range(61))
@@ -131,6 +145,25 @@ FILES: dict[str, bytes] = {
         slot=f"{{range: [1, {10**17}]}}", constraint=" + ".join(f"1 / (n + {k})" for k in range(75)) + " < 0"
     ),
     "slow_solution.yaml": suite(solution=("{" + "+".join(f"1/(n+{k})" for k in range(90)) + ":.2f}") * 19),
+    "long_powers.yaml": suite(solution=f"{{{added([f'(n**899+{k})%m**899' for k in range(42)])}:.2f}}" * 18),
+    "slow_holes.yaml": suite(
+        solution="".join(f"{{{added([f'sin(n/{k})' for k in range(1, 61)])}:.2f}}" for _ in range(20))
+    ),
+    "slow_over_many.yaml": suite(
+        slot="{range: [0, 9000]}",
+        constraint=" and ".join([f"exp(sin(n * m + {k})) > 0" for k in range(30)]) + " and sqrt(n) < 0",
+    ),
+    "many_slots.yaml": constrained(
+        {"n": "{range: [2, 9]}", **{f"s{k}": "{range: [0, 1]}" for k in range(48)}},
+        [f"s{k} + s{(7 * k + 1) % 48} + s{(5 * k + 3) % 48} < 2" for k in range(47)] + ["n + s1 < 0"],
+    ),
+    "many_distinct_slots.yaml": constrained(
+        {"n": "{range: [2, 9]}", f"'{', '.join(f's{k}' for k in range(20))}'": "{range: [1, 20]}"}, ["n > s1"]
+    ),
+    "long_constraints.yaml": constrained(
+        dict.fromkeys("nm", "{range: [2, 9000]}"),
+        [added([f"n*m%{k + j}" for k in range(2, 99)]) + " > -9" for j in range(99)] + ["n*m%77 > 77"],
+    ),
     "negative_step.yaml": suite(slot="{range: [9, 2, -1]}"),
     # JSON
     "deep.json": b"[" * 100_000,

@@ -1,5 +1,6 @@
 """Suites from YAML: what loads, what is refused and how it says so, and the checks that keep wrong solutions out."""
 
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from robust_jax.errors import InputError
 from robust_jax.problems import check_suite, check_template, list_suites, load_suite
+from robust_jax.problems.checking import check_examples
 from robust_jax.problems.reader import read_suite
 from robust_jax.problems.template import SymbolicTemplate
 from robust_jax.types import Grading, Pair, Suite, Template
@@ -113,10 +115,11 @@ def test_a_right_suite_has_no_faults(tiny: Path) -> None:
 
 
 @pytest.mark.parametrize("name", list_suites())
-def test_bundled_suites_load_by_name(name: str) -> None:
-    suite = load_suite(name)
+def test_bundled_suites_load_by_name_and_have_no_faults(name: str, bundled: Callable[[str], Suite]) -> None:
+    suite = bundled(name)
     assert suite.name == name
-    assert suite.templates
+    assert [fault for t in suite.templates for fault in check_template(t, suite.grading, fillings=1)] == []
+    assert check_examples(suite) == []
 
 
 def test_yaml_words_stay_words(tiny: Path) -> None:

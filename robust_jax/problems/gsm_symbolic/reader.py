@@ -20,7 +20,7 @@ from robust_jax.problems.gsm_symbolic.domains import read_draw
 from robust_jax.problems.gsm_symbolic.equations import solve
 from robust_jax.problems.gsm_symbolic.python_source import in_template_language, read_python, substituted
 from robust_jax.problems.gsm_symbolic.word_lists import read_word
-from robust_jax.problems.template import SymbolicTemplate
+from robust_jax.problems.template import SymbolicTemplate, affordable
 from robust_jax.problems.text import Hole, Text
 from robust_jax.randomness import rng
 from robust_jax.types import Pair, Point, Slot, Value
@@ -106,7 +106,7 @@ def _read(content: bytes, identity: str) -> tuple[SymbolicTemplate, list[str]]:
         distinct=tuple(group for group in groups if len(group) > 1),
         checks_equations=False,
     )
-    template, notes = _with_one_answer(template)
+    template, notes = _with_one_answer(affordable(template))
     template, more = _with_base(template, {language.spelling(name): default for name, default in defaults.items()})
     return template, notes + more
 
