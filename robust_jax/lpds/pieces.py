@@ -8,7 +8,7 @@ is not believed but tried, on every value of every piece and on random fillings.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import chain, product
 from math import prod
 
 import numpy as np
@@ -52,10 +52,12 @@ class SeparableQuestion:
         Raises:
             KeyError: a value lies outside its slot's domain.
         """
-        columns = list(zip(*points, strict=True)) if points else [()] * len(self._numbers)
+        values = list(chain.from_iterable(points))  # zip(*points) would make an iterator a point
         of_slot = [
-            np.fromiter(map((known or {}).__getitem__, column if known else ()), np.int64, len(points) if known else 0)
-            for known, column in zip(self._numbers, columns, strict=True)
+            np.fromiter(map(known.__getitem__, values[place :: len(self._numbers)]), np.int64, len(points))
+            if known
+            else np.zeros(0, np.int64)
+            for place, known in enumerate(self._numbers)
         ]
         found = np.zeros((len(self.terms), len(points)), np.int64)
         for row, slots in zip(found, self._slots, strict=True):
@@ -63,14 +65,6 @@ class SeparableQuestion:
                 row *= len(self._numbers[slot] or ())
                 row += of_slot[slot]
         return found.T
-
-    def embed(self, points: Sequence[Point]) -> Float[np.ndarray, "C D"]:
-        """Mean input embeddings of fillings, by adding their pieces up."""
-        chosen = self.choices(points).T
-        sums = sum(term.sums[numbers] for term, numbers in zip(self.terms, chosen, strict=True))
-        counts = sum(term.counts[numbers] for term, numbers in zip(self.terms, chosen, strict=True))
-        means: Float[np.ndarray, "C D"] = np.asarray(sums) / np.asarray(counts)[:, None]
-        return means
 
 
 def separated(template: Template, model: TokenEmbeddings) -> SeparableQuestion | None:

@@ -84,7 +84,12 @@ def test_grade_school_is_separable_and_scores_are_the_same(place: int) -> None:
     assert question is not None
     points = random_points(template, 200, "scored")
     points += list(itertools.islice(itertools.chain(*(template.neighbours(points[0], s) for s in range(3))), 200))
-    np.testing.assert_allclose(question.embed(points), TINY.embed([template.text(p) for p in points]), atol=1e-6)
+    chosen = question.choices(points).T
+    sums = sum(term.sums[numbers] for term, numbers in zip(question.terms, chosen, strict=True))
+    counts = sum(term.counts[numbers] for term, numbers in zip(question.terms, chosen, strict=True))
+    texts = [template.text(point) for point in points]
+    assert counts.tolist() == [len(ids) for ids in TINY.tokenize_all(texts)]
+    np.testing.assert_allclose(sums / counts[:, None], TINY.embed(texts), atol=1e-6)
     by_pieces, by_tokenising = scores(template, TINY, points)
     np.testing.assert_allclose(by_pieces, by_tokenising, rtol=2e-4)
 
