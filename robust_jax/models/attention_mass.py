@@ -54,7 +54,7 @@ def _mass(
     """The sums over the counted queries, averaged over heads."""
     config = decoder.config
     positions = jnp.arange(len(tokens))[None]
-    turn = rotation(config.rope, config.head_dim, positions, length[None])
+    turn = rotation(config.rope, config.head_dim, positions, length[None, None])
     states = decoder(tokens[None], positions, layers=range(config.num_layers), lengths=length[None]).states
     sums = []
     for layer, block in enumerate(decoder.layers):
