@@ -1,6 +1,7 @@
 """`lpds search --track wandb`: what an offline run directory of W&B then holds, and that results do not change."""
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -29,7 +30,10 @@ def test_configuration_progress_tables_and_figures_are_kept_offline(
 
     (run,) = (tmp_path / "tracked" / "wandb").glob("offline-run-*")
     (log,) = run.glob("*.wandb")
-    told = log.read_bytes()
+    told, deadline = log.read_bytes(), time.monotonic() + 60
+    while b"final/beam" not in told and time.monotonic() < deadline:  # A process of W&B's own writes it.
+        time.sleep(0.5)
+        told = log.read_bytes()
     for name in (b"reference_count", b"search/explored", b"search/beam_accuracy", b"final/beam"):
         assert name in told
     tables = [json.loads(path.read_text()) for path in run.rglob("*.table.json")]
