@@ -9,6 +9,7 @@ from robust_jax.report.drawing import BASE, BEAM, METRIC, RANDOM, Figure, as_svg
 from robust_jax.report.drawing import Row as FigureRow
 from robust_jax.report.html import json_block, render_page
 from robust_jax.report.inputs import ComparedSearches, Comparison, finite
+from robust_jax.report.page import paged
 from robust_jax.report.publishing import write_report_files
 from robust_jax.report.tables import (
     INTERVAL,
@@ -183,8 +184,6 @@ def _draw_lines(canvas: Canvas, figure: Figure) -> None:
 
 
 def _page(found: Comparison, drawings: Sequence[tuple[Figure, str]]) -> str:
-    table = templates_table(found)
-    columns = [{"title": column.title, "kind": "number" if column.is_numeric else "words"} for column in table.columns]
     return render_page(
         "comparison.html",
         ["search.js"],
@@ -192,7 +191,7 @@ def _page(found: Comparison, drawings: Sequence[tuple[Figure, str]]) -> str:
         headline=Headline(_headline(found), ""),
         drawings=drawings,
         tables=searches_tables(found),
-        page_data=json_block({"tables": {"templates-table": {"columns": columns, "rows": table.rows}}, "examples": []}),
+        page_data=json_block({"tables": {"templates-table": paged(templates_table(found))}, "examples": []}),
     )
 
 
