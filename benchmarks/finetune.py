@@ -7,7 +7,7 @@ A step is what a step of fine-tuning is in either: forward, backward, clipping, 
 bundled suite with their worked solutions; transformers gets them padded to the longest of the batch, with the prompt
 masked out of the loss, as its own data collators do it. The two take turns step by step, so that what else the machine
 does falls on both; medians, their ratio and both losses are printed. Tokens are those of the rows: padding counts for
-nobody.
+nobody. Ours are laid out as in a run of 300 steps, of which the first are measured.
 """
 
 import argparse
@@ -25,8 +25,9 @@ from accelerator import PEAKS, SHAPES
 from flax import nnx
 
 from robust_jax.finetune.lora import TARGETS, with_adapters
+from robust_jax.finetune.memory import keep_freed_memory
 from robust_jax.finetune.optimizer import adamw, learning_rate
-from robust_jax.finetune.packing import common_shape, packed, stacked
+from robust_jax.finetune.packing import Costs, common_shapes, step_batch
 from robust_jax.finetune.problem import Problem
 from robust_jax.finetune.rows import Row, make_rows
 from robust_jax.finetune.step import TrainState, compiled_step, take_apart
@@ -60,16 +61,16 @@ def ours(decoder: Decoder, batches: list[list[Row]], accumulation: int, options:
     optimizer = adamw(learning_rate(RATE, 1000, warm_up=0.0, schedule="constant"))
     state = TrainState(parts.trained, jax.jit(optimizer.init)(parts.trained))
     step = compiled_step(parts.graph, optimizer, dtype=jnp.dtype(options.compute), remat=options.remat)
-    rows = [row for batch in batches for row in batch]
-    size = len(batches[0]) // accumulation
-    shape = common_shape(rows, [range(start, start + size) for start in range(0, len(rows), size)])
-    print(f"ours: {shape.lines} lines of {shape.length} tokens a micro-batch")
+    size = len(batches[0])
+    micro = [range(start, start + size // accumulation) for start in range(0, size, size // accumulation)]
+    steps = [[[size * number + place for place in places] for places in micro] for number in range(len(batches))]
+    shapes = common_shapes([row for batch in batches for row in batch], steps, Costs.of(decoder.config))
+    print("ours: micro-batches of", " or ".join(f"{lines} lines of {length} tokens" for lines, length, _ in shapes))
 
     def train(number: int) -> float:
         nonlocal state
-        rows = batches[number % len(batches)]
-        micro = [packed(rows[start : start + size], shape) for start in range(0, len(rows), size)]
-        state, report = step(state, parts.frozen, stacked(micro))
+        batch = step_batch([[batches[number][place] for place in places] for places in micro], shapes)
+        state, report = step(state, parts.frozen, batch)
         return float(report.loss)
 
     return train
@@ -86,7 +87,7 @@ def theirs(decoder: Decoder, batches: list[list[Row]], accumulation: int, comput
     optimizer = torch.optim.AdamW(model.parameters(), lr=RATE, weight_decay=0.1)
 
     def train(number: int) -> float:
-        rows = batches[number % len(batches)]
+        rows = batches[number]
         size = len(rows) // accumulation
         targets = sum(len(row.reply) for row in rows)
         total = 0.0
@@ -140,11 +141,13 @@ def main() -> None:
     parser.add_argument("--shots", type=int, default=0)
     parser.add_argument("--prompt", type=int, default=600, help="with --shape: tokens of a prompt")
     parser.add_argument("--reply", type=int, default=150, help="with --shape: tokens of a reply")
-    parser.add_argument("--steps", type=int, default=10)
+    parser.add_argument("--steps", type=int, default=10, help="measured, after one that compiles")
+    parser.add_argument("--run", type=int, default=300, help="steps of the run whose first ones are measured")
     parser.add_argument("--against", choices=["transformers", "none"], default="transformers")
     options = parser.parse_args()
+    keep_freed_memory()
 
-    count = options.batch * options.accumulation * options.steps
+    count = options.batch * options.accumulation * options.run
     if options.shape:
         decoder = random_decoder(options.shape)
         rows = random_rows(count, options.prompt, options.reply, decoder.config.vocab_size)
@@ -169,14 +172,17 @@ def main() -> None:
         start = time.perf_counter()
         losses[name].append(step(0))
         print(f"{name}: first step {time.perf_counter() - start:.1f} s", flush=True)
-    for number in range(1, options.steps):
+    for number in range(1, options.steps + 1):
         for name, step in systems.items():
             start = time.perf_counter()
             losses[name].append(step(number))
             seconds[name].append(time.perf_counter() - start)
 
-    tokens = sum(len(row.tokens) for row in rows) / options.steps
-    speeds = {name: tokens / median(taken) for name, taken in seconds.items()}
+    tokens = [sum(len(row.tokens) for row in batch) for batch in batches[1 : options.steps + 1]]
+    speeds = {
+        name: median(count / of_step for count, of_step in zip(tokens, taken, strict=True))
+        for name, taken in seconds.items()
+    }
     for name, speed in speeds.items():
         peak = next((peak for part, (peak, _) in PEAKS.items() if part in jax.devices()[0].device_kind), None)
         # Forward and backward through every weight: two operations each, three times, or twice with frozen weights.

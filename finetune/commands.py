@@ -10,6 +10,7 @@ from robust_jax.finetune.data import EVALUATED, VALIDATION, make_data, read_data
 from robust_jax.finetune.evaluation import evaluate as run_evaluate
 from robust_jax.finetune.evaluation import shots
 from robust_jax.finetune.export import export as run_export
+from robust_jax.finetune.memory import keep_freed_memory
 from robust_jax.finetune.options import (
     DataOptions,
     EvaluateOptions,
@@ -43,6 +44,7 @@ def run(options: TrainOptions) -> None:
     if options.dry_run:
         print_plan(options)
         return
+    keep_freed_memory()
     _print_accuracy(run_training(options))
 
 
@@ -62,6 +64,7 @@ def sweep(options: SweepOptions) -> None:
     from robust_jax.finetune.sweep import best_table  # Optuna is an extra.
     from robust_jax.finetune.sweep import sweep as run_sweep
 
+    keep_freed_memory()
     Console().print(as_rich(best_table(run_sweep(options), options.train)))
 
 

@@ -1,7 +1,7 @@
 """Which rows each step learns from, and how they are laid side by side into lines of one length.
 
-Every micro-batch becomes an array of the same shape, so a whole training run is one compilation. A line holds as many
-rows as fit; none sees another, and each counts its positions from 0, so a packed row is read as if it stood alone.
+Micro-batches become arrays of a few shapes, so a whole training run is a few compilations. A line holds as many rows as
+fit; none sees another, and each counts its positions from 0, so a packed row is read as if it stood alone.
 """
 
 from collections.abc import Sequence
@@ -13,14 +13,20 @@ import numpy as np
 from jaxtyping import Array, Bool, Int
 
 from robust_jax.finetune.rows import Row
+from robust_jax.models.config import DecoderConfig
 from robust_jax.models.sharding import whole
 from robust_jax.randomness import rng
-from robust_jax.shapes import half_octave
 
 STEP = 8
-"""Lengths of lines are multiples of so many tokens."""
+"""Lengths of lines, and their numbers of targets, are multiples of so many tokens."""
 LONGEST_LINE = 4
-"""Lines are at most about so many times as long as the longest row: attention pays for the square of a line."""
+"""Lines are at most so many times as long as the longest row."""
+CHOICES = 32
+"""So many lengths of lines are tried."""
+WORTH_COMPILING = 0.03
+"""Another shape must save this share of a run's work, since it is compiled too."""
+SOFTMAX = 64
+"""What the softmax of one attention score takes, in multiplications of a matrix product (measured on a CPU)."""
 
 
 class Batch(NamedTuple):
@@ -40,7 +46,7 @@ class Batch(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """The one shape of all micro-batches of a training run."""
+    """Of the arrays of a micro-batch."""
 
     lines: int
     """B."""
@@ -48,6 +54,30 @@ class Shape(NamedTuple):
     """T."""
     targets: int
     """M."""
+
+
+class Costs(NamedTuple):
+    """What a forward pass multiplies; a backward pass takes its multiple."""
+
+    token: float
+    """For each token, whatever it attends to."""
+    pair: float
+    """For each pair of tokens of a line: attention scores all of them, also those that a mask hides."""
+    target: float
+    """For each target's logits."""
+
+    @classmethod
+    def of(cls, config: DecoderConfig) -> "Costs":
+        attention = 2 * (config.num_heads + config.num_kv_heads) * config.head_dim
+        token = config.hidden_size * (attention + 3 * config.intermediate_size)
+        pair = config.num_heads * (2 * config.head_dim + SOFTMAX)
+        target = config.hidden_size * config.vocab_size
+        return cls(float(config.num_layers * token), float(config.num_layers * pair), float(target))
+
+    def total(self, shape: Shape) -> float:
+        """Of a micro-batch of that shape, padding included."""
+        lines, length, targets = shape
+        return lines * (length * (self.token + length * self.pair) + targets * self.target)
 
 
 @dataclass(frozen=True)
@@ -94,27 +124,49 @@ def pack(lengths: Sequence[int], room: int) -> list[list[int]]:
     return lines
 
 
-def common_shape(rows: Sequence[Row], micro_batches: Sequence[Sequence[int]], ways: int = 1) -> Shape:
-    """The shape that holds every micro-batch with the fewest tokens.
+def common_shapes(
+    rows: Sequence[Row], steps: Sequence[Sequence[Sequence[int]]], costs: Costs, ways: int = 1
+) -> list[Shape]:
+    """Few shapes that make a run cheap, the cheapest first: one holds every step, each other is worth compiling.
+
+    Long lines waste less on padding, short ones less on attention between rows that do not see each other.
 
     Args:
         rows: what the micro-batches are places in.
-        micro_batches: of all steps.
+        steps: the micro-batches of each; those of a step share their shape.
         ways: what the lines split evenly over.
     """
-    lengths = [len(row.tokens) for row in rows]
-    longest = half_octave(max(lengths), STEP)
-    choices = []
-    for room in sorted({half_octave(share * longest // 2, STEP) for share in range(2, 2 * LONGEST_LINE + 1)}):
-        packed = [pack([lengths[place] for place in batch], room) for batch in micro_batches]
-        lines = whole(max(map(len, packed)), ways)
-        targets = max(
-            sum(len(rows[batch[place]].reply) for place in line)
-            for batch, of_batch in zip(micro_batches, packed, strict=True)
-            for line in of_batch
-        )
-        choices.append(Shape(lines, room, half_octave(targets, STEP)))
-    return min(choices, key=lambda shape: (shape.lines * shape.length, shape.length))
+    choices = _shapes_that_fit(rows, steps, ways)
+    first = min((shape for shape, held in choices if held.all()), key=costs.total)
+    shapes, cost = [first], np.full(len(steps), costs.total(first))
+    while True:
+        cheaper = [np.where(held, np.minimum(cost, costs.total(shape)), cost) for shape, held in choices]
+        best = min(range(len(choices)), key=lambda place: cheaper[place].sum())
+        if cheaper[best].sum() > (1 - WORTH_COMPILING) * cost.sum():
+            return sorted(shapes, key=costs.total)
+        shapes.append(choices[best][0])
+        cost = cheaper[best]
+
+
+def _shapes_that_fit(
+    rows: Sequence[Row], steps: Sequence[Sequence[Sequence[int]]], ways: int
+) -> list[tuple[Shape, Bool[np.ndarray, " steps"]]]:
+    """Shapes that leave no line of some step empty, and which steps each of them holds."""
+    lengths = [[[len(rows[place].tokens) for place in batch] for batch in step] for step in steps]
+    longest = np.array([max(max(batch) for batch in step) for step in lengths])
+    found = []
+    rooms = np.linspace(longest.min(), LONGEST_LINE * longest.max(), CHOICES)
+    for room in sorted({whole(int(room), STEP) for room in rooms}):
+        fits = longest <= room
+        lines, targets = np.zeros(len(steps), int), 0
+        for number in np.flatnonzero(fits).tolist():
+            for batch, of_batch in zip(steps[number], lengths[number], strict=True):
+                members = pack(of_batch, room)
+                lines[number] = max(lines[number], whole(len(members), ways))
+                targets = max(targets, *(sum(len(rows[batch[place]].reply) for place in line) for line in members))
+        for count in sorted(set(lines[fits].tolist())):
+            found.append((Shape(count, room, whole(targets, STEP)), fits & (lines <= count)))
+    return found
 
 
 def packed(rows: Sequence[Row], shape: Shape) -> Batch:
@@ -142,3 +194,14 @@ def packed(rows: Sequence[Row], shape: Shape) -> Batch:
 def stacked(micro_batches: Sequence[Batch]) -> Batch:
     """Several micro-batches of one shape along a new first axis."""
     return Batch(*(jnp.asarray(np.stack(parts)) for parts in zip(*micro_batches, strict=True)))
+
+
+def step_batch(micro_batches: Sequence[Sequence[Row]], shapes: Sequence[Shape]) -> Batch:
+    """The micro-batches of a step, in the first of those shapes that holds them all."""
+
+    def holds(shape: Shape, rows: Sequence[Row]) -> bool:
+        lengths = [len(row.tokens) for row in rows]
+        return max(lengths) <= shape.length and len(pack(lengths, shape.length)) <= shape.lines
+
+    shape = next(shape for shape in shapes if all(holds(shape, rows) for rows in micro_batches))
+    return stacked([packed(rows, shape) for rows in micro_batches])

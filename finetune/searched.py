@@ -9,7 +9,7 @@ from typing import Any
 from robust_jax.errors import InputError
 from robust_jax.finetune.problem import Problem
 from robust_jax.problems import load_suite
-from robust_jax.runs import FEATURES_FOLDER, SAMPLES_FILE, SampleStore, read_config
+from robust_jax.runs import FinishedRun, intact, read_config
 from robust_jax.types import Point, Sample, Suite, Template, Value, Variation
 
 SEARCH_FILE = "search.jsonl"
@@ -56,19 +56,21 @@ def read_searched(path: Path, *, run_python: bool = False) -> Searched:
         run_python: whether a suite of Python functions may be run again.
 
     Raises:
-        InputError: the directory holds no finished search, its suite has changed since, or nothing in it has a
-            difficulty.
+        InputError: the directory holds no finished search or not all of it, its suite has changed since, or nothing
+            in it has a difficulty.
     """
-    options: dict[str, Any] = read_config(path)["fingerprint"]
-    if options.get("command") != COMMAND:
-        raise InputError(f"{path} holds a run of {options.get('command')!r}: give the directory of an `{COMMAND}`")
+    command = read_config(path)["fingerprint"].get("command")
+    if command != COMMAND:
+        raise InputError(f"{path} holds a run of {command!r}: give the directory of an `{COMMAND}`")
+    run = FinishedRun(path)
+    options = run.options
     if missing := sorted(set(INHERITED) - options.keys()):
         raise InputError(f"{path} was made by another version ({missing[0]} is missing): search again")
     suite = suite_of(options, run_python=run_python)
     if suite.digest != options["suite_digest"]:
         raise InputError(f"the suite {options['suite']} has changed since {path} searched it: search again")
     difficulties = _difficulties(path)
-    samples = SampleStore(path / SAMPLES_FILE)
+    samples = run.samples
     writers = {template.id: Writer(template) for template in suite.templates}
     explored: dict[str, list[Problem]] = {}
     without_reply = 0
@@ -97,15 +99,9 @@ def suite_of(options: Mapping[str, Any], *, run_python: bool) -> Suite:
 
 def _difficulties(path: Path) -> dict[tuple[str, str], float | None]:
     """The difficulty of everything explored, by template and key, under the last fit."""
-    try:
+    with intact(path / SEARCH_FILE):
         rows = [json.loads(line) for line in (path / SEARCH_FILE).read_text(encoding="utf-8").splitlines()]
         found = {(str(row["template"]), str(row["key"])): row["difficulty"] for row in rows}
-    except FileNotFoundError:
-        raise InputError(f"{path} holds no finished search: it has no {SEARCH_FILE}; run its command again") from None
-    except (OSError, ValueError, KeyError, TypeError):
-        raise InputError(f"{path / SEARCH_FILE} is damaged: run the command of {path} again") from None
-    if not (path / FEATURES_FOLDER).is_dir():
-        raise InputError(f"{path} holds no {FEATURES_FOLDER}, which difficulty is measured from: search again")
     if all(value is None for value in found.values()):
         raise InputError(f"nothing in {path} has a difficulty to be ranked by: search with --difficulty MD_H")
     return found

@@ -5,6 +5,7 @@ named by its hyper-parameters: one that was interrupted goes on from its last ch
 """
 
 import fcntl
+import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -24,9 +25,11 @@ from robust_jax.randomness import derived_seed
 from robust_jax.report.tables import Cell, Column, Table
 from robust_jax.report.wording import percent
 from robust_jax.runs import fingerprint, json_text, keeping, write_atomically
-from robust_jax.runs.directory import LOCK_FILE
+from robust_jax.runs.directory import LOCK_FILE, DirectoryBusy
 
 JOURNAL, SETTINGS = "journal.log", "sweep.json"
+PATIENCE = 1.0
+"""Seconds between two looks at a training that another process is at."""
 SPACE = {"rate": "rates", "accumulation": "accumulations", "warm_up": "warm_ups", "weight_decay": "weight_decays"}
 """What is chosen, with the option that lists the choices."""
 
@@ -47,19 +50,30 @@ def sweep(options: SweepOptions) -> optuna.Study:
         trial = study.ask()
         chosen = {name: trial.suggest_categorical(name, getattr(options, listed)) for name, listed in SPACE.items()}
         one = trial_options(options, chosen)
-        if _is_at_work(options.out / trial_name(chosen)):
-            # Another process tries the same at this moment: its result will count.
-            study.tell(trial, state=TrialState.FAIL)
-            continue
         try:
             validation = train(one, evaluates=False)["validation"]
+        except DirectoryBusy:
+            # Another process tries the same at this moment: its result will count.
+            study.tell(trial, state=TrialState.FAIL)
+            time.sleep(PATIENCE)
+            continue
         except TrainingBrokeDown as error:
             # As it may at a high rate: that is a result, and as bad as can be.
             print(f"{one.label()}: {error}", flush=True)
             validation = [(0, 0.0)]
         study.tell(trial, max(share for _, share in validation), skip_if_finished=True)
-    train(trial_options(options, best_trials(study)[0].params))
+    _evaluate_best(trial_options(options, best_trials(study)[0].params))
     return study
+
+
+def _evaluate_best(options: TrainOptions) -> None:
+    """Evaluate the chosen training, or wait until another process of the sweep has."""
+    while True:
+        try:
+            train(options)
+            return
+        except DirectoryBusy:
+            time.sleep(PATIENCE)
 
 
 def open_study(options: SweepOptions) -> optuna.Study:

@@ -21,7 +21,7 @@ from robust_jax.finetune.log import TrainingLog
 from robust_jax.finetune.lora import without_adapters
 from robust_jax.finetune.optimizer import adamw, learning_rate
 from robust_jax.finetune.options import ModelRunOptions, TrainOptions
-from robust_jax.finetune.packing import Batch, Schedule, Shape, common_shape, packed, stacked
+from robust_jax.finetune.packing import Batch, Costs, Schedule, Shape, common_shapes, step_batch
 from robust_jax.finetune.placement import Placement
 from robust_jax.finetune.rows import make_rows
 from robust_jax.finetune.step import Parts, Report, compiled_step, put_together, take_apart
@@ -39,14 +39,13 @@ class Lesson:
     """What a run learns from, step by step."""
 
     schedule: Schedule
-    shape: Shape
+    shapes: list[Shape]
 
     def batch(self, step: int) -> Batch:
         """The micro-batches of a step, which counts from 0, as host arrays."""
         rows = self.schedule.rows
-        return stacked(
-            [packed([rows[place] for place in places], self.shape) for places in self.schedule.micro_batches(step)]
-        )
+        groups = [[rows[place] for place in places] for places in self.schedule.micro_batches(step)]
+        return step_batch(groups, self.shapes)
 
 
 class TrainingBrokeDown(RunError):
@@ -135,7 +134,7 @@ def train(options: TrainOptions, *, evaluates: bool = True) -> dict[str, Any]:
 
 
 def make_lesson(options: TrainOptions, data: Data, checkpoint: Checkpoint, ways: int) -> Lesson:
-    """The rows of a training set, their order, and the shape that all their micro-batches share.
+    """The rows of a training set, their order, and the shapes of their micro-batches.
 
     Raises:
         InputError: there is nothing to train on, or a sequence does not fit into the model's context.
@@ -145,8 +144,8 @@ def make_lesson(options: TrainOptions, data: Data, checkpoint: Checkpoint, ways:
         raise InputError(f"the training set {options.train} in {data.path} is empty: split a longer search")
     rows = make_rows(problems, data.suite, shots(data, options), data.form, checkpoint.tokenizer, checkpoint.config)
     schedule = Schedule(rows, options.batch, options.accumulation, options.seed)
-    batches = [places for step in range(options.steps) for places in schedule.micro_batches(step)]
-    return Lesson(schedule, common_shape(rows, batches, ways))
+    steps = [schedule.micro_batches(step) for step in range(options.steps)]
+    return Lesson(schedule, common_shapes(rows, steps, Costs.of(checkpoint.config), ways))
 
 
 def trained_model(parts: Parts, checkpoint: Checkpoint, options: ModelRunOptions) -> LocalModel:

@@ -3,6 +3,7 @@
 from functools import partial
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 from einops import rearrange
 from jaxtyping import Array, Bool, Float, Int
@@ -96,7 +97,7 @@ def attend(
     by_row = rearrange(queries * width**-0.5, "B T (K G) H -> B K (G T) H", K=kv_heads)
     scores = jnp.einsum("BKXH,BKHS->BKXS", by_row, own.keys, preferred_element_type=jnp.float32)
     scores = jnp.where(jnp.tile(seen.own, (1, groups, 1))[:, None], scores, -jnp.inf)
-    largest = jnp.max(scores, axis=-1, keepdims=True)
+    largest = jax.lax.stop_gradient(jnp.max(scores, axis=-1, keepdims=True))
     if prefix is None:
         weights = jnp.exp(scores - largest)
         mixed, total = _mix("BKXS,BKSH->BKXH", weights, own.values), jnp.sum(weights, axis=-1, keepdims=True)

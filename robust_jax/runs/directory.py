@@ -28,6 +28,10 @@ UNFINISHED = {LOCK_FILE, f".{CONFIG_FILE}.unfinished"}
 """What a run that died while its directory was being made may leave."""
 
 
+class DirectoryBusy(InputError):
+    """Another process is writing the run directory."""
+
+
 class RunDirectory:
     """A directory that keeps what a run has done; it stays locked until `close` or the end of the process.
 
@@ -203,7 +207,7 @@ def _lock(path: Path) -> int:
     except OSError as error:
         os.close(descriptor)
         if isinstance(error, BlockingIOError):
-            raise InputError(f"another process is writing {path}: wait for it, or choose another --out") from None
+            raise DirectoryBusy(f"another process is writing {path}: wait for it, or choose another --out") from None
         raise InputError(f"{path} cannot be locked ({error.strerror}): choose an --out on another disk") from None
     return descriptor
 

@@ -1,5 +1,6 @@
 """A small model, rows for it to learn, and what torch makes of them."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import jax
@@ -8,7 +9,7 @@ import numpy as np
 import torch
 from transformers import AutoModelForCausalLM, PreTrainedModel
 
-from robust_jax.finetune.packing import Batch, Shape, packed
+from robust_jax.finetune.packing import Batch, Costs, Shape, common_shapes, packed
 from robust_jax.finetune.rows import Row
 from robust_jax.models.checkpoint import save_decoder
 from robust_jax.models.config import DecoderConfig
@@ -43,6 +44,14 @@ def rows(*sizes: tuple[int, int], seed: int = 0) -> list[Row]:
 
 
 ROWS = rows((4, 5), (2, 10), (7, 1), (3, 3), (1, 6))
+
+
+TOKENS = Costs(token=1.0, pair=0.0, target=0.0)
+
+
+def one_shape(learnt: list[Row], groups: Sequence[Sequence[int]], ways: int = 1) -> Shape:
+    """A shape that holds all those micro-batches in few tokens."""
+    return common_shapes(learnt, [groups], TOKENS, ways)[-1]
 
 
 def alone(learnt: list[Row], lines: int = 0, length: int = 0) -> Batch:

@@ -16,7 +16,7 @@ from robust_jax.finetune.problem import Problem, read_problems, write_problems
 from robust_jax.finetune.searched import read_searched
 from robust_jax.finetune.splits import TRAIN_SETS
 from robust_jax.problems import check_trace, load_suite
-from robust_jax.runs import SAMPLES_FILE, SampleStore
+from robust_jax.runs import SAMPLES_FILE, FeatureStore, SampleStore, write_finished
 
 
 def test_what_was_explored_comes_back_with_its_worked_solution(searched: Path, suite: Path) -> None:
@@ -60,6 +60,11 @@ def test_a_problem_survives_its_file(tmp_path: Path) -> None:
     assert read_problems(tmp_path / "some.jsonl") == [odd, replace(odd, difficulty=1.5)]
 
 
+def finish_again(run: Path) -> None:
+    """As if the search had written what is there now."""
+    write_finished(run, SampleStore(run / SAMPLES_FILE), FeatureStore(run / "features"), ("search.jsonl",))
+
+
 def lose_features(run: Path) -> None:
     shutil.rmtree(run / "features")
 
@@ -67,6 +72,7 @@ def lose_features(run: Path) -> None:
 def lose_difficulties(run: Path) -> None:
     lines = [json.loads(line) for line in (run / "search.jsonl").read_text().splitlines()]
     (run / "search.jsonl").write_text("".join(json.dumps({**line, "difficulty": None}) + "\n" for line in lines))
+    finish_again(run)
 
 
 def lose_search(run: Path) -> None:
@@ -85,6 +91,11 @@ def change_suite(run: Path) -> None:
     config = yaml.safe_load((run / "config.yaml").read_text())
     config["fingerprint"]["suite_digest"] = "0" * 16
     (run / "config.yaml").write_text(yaml.safe_dump(config))
+    finish_again(run)
+
+
+def stop_early(run: Path) -> None:
+    (run / "finished.json").unlink()
 
 
 def be_another_run(run: Path) -> None:
@@ -94,11 +105,12 @@ def be_another_run(run: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "complaint"),
     [
-        (lose_features, "holds no features"),
+        (lose_features, "has lost answers or features"),
         (lose_difficulties, "nothing in .* has a difficulty"),
-        (lose_search, "holds no finished search"),
-        (cut_search, "is damaged"),
-        (lose_samples, "has lost the reply"),
+        (lose_search, "search.jsonl is not what the run wrote"),
+        (cut_search, "search.jsonl is not what the run wrote"),
+        (lose_samples, "has lost answers"),
+        (stop_early, "holds no finished run"),
         (change_suite, "has changed since"),
         (be_another_run, "holds a run of 'lpds measure'"),
     ],

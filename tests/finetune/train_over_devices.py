@@ -16,13 +16,13 @@ from flax import nnx
 
 from robust_jax.finetune.optimizer import adamw, learning_rate
 from robust_jax.finetune.options import TrainOptions
-from robust_jax.finetune.packing import common_shape, packed, stacked
+from robust_jax.finetune.packing import packed, stacked
 from robust_jax.finetune.placement import Placement
 from robust_jax.finetune.step import compiled_step
 from robust_jax.models.checkpoint import SafetensorsFiles, save_decoder
 from robust_jax.models.sharding import on_mesh
 from robust_jax.models.sources import Checkpoint
-from tests.finetune.small import CONFIG, decoder, rows
+from tests.finetune.small import CONFIG, decoder, one_shape, rows
 
 STEPS = 3
 GROUPS = [list(range(start, start + 5)) for start in (0, 5)]
@@ -37,7 +37,7 @@ def checkpoint(directory: Path) -> Checkpoint:
 def trained(place: Placement, source: Checkpoint, options: TrainOptions) -> dict[str, object]:
     """What a few steps make of the model: losses, weights, and where everything lies."""
     learnt = rows(*[(2 + n % 5, 1 + n % 7) for n in range(10)])
-    shape = common_shape(learnt, GROUPS, place.ways)
+    shape = one_shape(learnt, GROUPS, place.ways)
     batch = stacked([packed([learnt[n] for n in group], shape) for group in GROUPS])
     optimizer = adamw(learning_rate(1e-2, STEPS, schedule="constant"))
     with on_mesh(place.mesh):
