@@ -29,6 +29,7 @@ lint: $(VENV)/.installed-for-development
 
 types: $(VENV)/.installed-for-development
 	$(BIN)/mypy
+	$(BIN)/mypy benchmarks experiments
 
 # Holds the one-way arrows between the folders.
 arrows: $(VENV)/.installed-for-development

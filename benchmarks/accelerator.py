@@ -94,8 +94,8 @@ def main() -> None:
     steps = options.new_tokens * len(prompts) / options.batch_size
     peak = next((peak for name, peak in PEAKS.items() if name in device.device_kind), None)
     baseline = median(seconds["text alone"])
-    for name, taken in seconds.items():
-        middle = median(taken)
+    for name, of_rounds in seconds.items():
+        middle = median(of_rounds)
         share = ""
         if peak:
             share = (

@@ -20,7 +20,7 @@ import argparse
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -50,7 +50,7 @@ def cost(work: Callable[[], Any]) -> Cost:
     return Cost(time.perf_counter() - wall, time.process_time() - processor)
 
 
-def compare(title: str, rounds: int, ours: Callable[[], Any], others: dict[str, Callable[[], Any]]) -> None:
+def compare(title: str, rounds: int, ours: Callable[[], Any], others: Mapping[str, Callable[[], Any]]) -> None:
     """Print how many times as long the others take."""
     ours()  # compiles
     costs: dict[str, list[Cost]] = {name: [] for name in ("ours", *others)}

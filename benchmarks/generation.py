@@ -38,7 +38,7 @@ from robust_jax.models import generation, load_model
 from robust_jax.models.checkpoint import save_decoder
 from robust_jax.models.generation import shared_prefix
 from robust_jax.models.local import LocalModel
-from robust_jax.problems import build_prompt, load_suite
+from robust_jax.problems import PromptForm, build_prompt, load_suite
 from robust_jax.randomness import rng
 from robust_jax.types import FeatureRequest, Sampling
 
@@ -50,7 +50,7 @@ def prompts(count: int, shots: int) -> list:
     suite = load_suite("grade_school")
     templates = [suite.templates[index % len(suite.templates)] for index in range(count)]
     texts = [template.text(template.random(rng(0, "benchmark", index))) for index, template in enumerate(templates)]
-    return [build_prompt(suite, text, shots=shots, style="turns") for text in texts]
+    return [build_prompt(suite, text, shots=shots, form=PromptForm(shots_as="turns")) for text in texts]
 
 
 class Transformers:

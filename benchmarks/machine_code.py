@@ -50,10 +50,10 @@ def compiled(compute_capability: int, words: int, folder: Path) -> MachineCode:
     file = folder / f"kernel_{compute_capability}_{words}.cubin"
     file.write_bytes(kernel.asm["cubin"])
     usage = _output(triton.knobs.nvidia.cuobjdump.path, "-res-usage", file)
-    registers, stack = map(int, re.search(r"REG:(\d+) STACK:(\d+)", usage).groups())
+    [(registers, stack)] = re.findall(r"REG:(\d+) STACK:(\d+)", usage)
     names, loops = _instructions(_output(triton.knobs.nvidia.nvdisasm.path, "-c", file))
     start, end = min(loops, key=lambda loop: loop[1] - loop[0])
-    return MachineCode(Counter(names[start:end]), Counter(names), registers, stack)
+    return MachineCode(Counter(names[start:end]), Counter(names), int(registers), int(stack))
 
 
 def _instructions(disassembly: str) -> tuple[list[str], list[tuple[int, int]]]:

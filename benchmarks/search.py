@@ -11,6 +11,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -91,8 +92,8 @@ def scoring(model: str, width: int | None, count: int, rounds: int) -> None:
         clock = time.process_time  # of all threads, so that other work on the machine does not count
         times = [
             (
-                timed(lambda p=points, s=by_pieces: s(p), clock) / count,
-                timed(lambda p=points, q=question: q.choices(p), clock) / count,
+                timed(partial(by_pieces, points), clock) / count,
+                timed(partial(question.choices, points), clock) / count,
                 timed(by_tokenising, clock) / len(few),
             )
             for _ in range(rounds)

@@ -28,7 +28,7 @@ from robust_jax.models.checkpoint import save_decoder
 from robust_jax.models.config import DecoderConfig
 from robust_jax.models.decoder import Decoder
 from robust_jax.problems import build_prompt, load_suite
-from robust_jax.problems.template import restricted
+from robust_jax.problems.template import SymbolicTemplate, restricted
 from robust_jax.randomness import rng
 from robust_jax.types import ModelDefaults, Suite, Variation
 
@@ -72,6 +72,7 @@ def narrow(suite: Suite, share: float) -> Suite:
             for slot in template.slots
             if slot.is_numeric
         }
+        assert isinstance(template, SymbolicTemplate)
         templates.append(restricted(template, cut))
     return dataclasses.replace(suite, templates=tuple(templates))
 
@@ -119,9 +120,15 @@ def save_tokenizer(tokenizer: Tokenizer, directory: Path) -> None:
     (directory / "tokenizer_config.json").write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
 
 
+def end_of_sequence(tokenizer: Tokenizer) -> int:
+    token: int | None = tokenizer.token_to_id(EOS)
+    assert token is not None, "the tokenizer was trained with it"
+    return token
+
+
 def batches(suite: Suite, tokenizer: Tokenizer, options: Options, start: int) -> Iterator[Batch]:
     """Training batches from step `start` on; each group of 16 depends on the seed and its number alone."""
-    eos = tokenizer.token_to_id(EOS)
+    eos = end_of_sequence(tokenizer)
     group = 16
     for number in range(start // group, math.ceil(options.steps / group)):
         generator = rng(options.seed, "batches", number)
@@ -161,7 +168,7 @@ def main(options: Options) -> None:
         head_dim=32,
         max_positions=512,
         tie_embeddings=True,
-        eos_token_ids=(tokenizer.token_to_id(EOS),),
+        eos_token_ids=(end_of_sequence(tokenizer),),
         defaults=ModelDefaults(shots=0, max_tokens=80),
     )
     decoder = Decoder(config, key=jax.random.key(options.seed))
