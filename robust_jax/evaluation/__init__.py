@@ -10,6 +10,7 @@ from robust_jax.evaluation.examiner import (
     Examiner,
     Question,
 )
+from robust_jax.evaluation.loading import load_shown
 from robust_jax.evaluation.shown_prompt import shown_prompt
 from robust_jax.evaluation.templates import TemplateExam, TemplateQuestion
 
@@ -24,5 +25,6 @@ __all__ = [
     "Question",
     "TemplateExam",
     "TemplateQuestion",
+    "load_shown",
     "shown_prompt",
 ]

@@ -8,12 +8,11 @@ from typing import Generic, TypeVar
 
 from robust_jax.difficulty import metric, metric_names, usable
 from robust_jax.errors import InputError
-from robust_jax.evaluation import Examiner, TemplateExam, TemplateQuestion
+from robust_jax.evaluation import Examiner, TemplateExam, TemplateQuestion, load_shown
 from robust_jax.lpds.options import LpdsOptions
 from robust_jax.lpds.reference_source import ReferenceSource, reference_source
-from robust_jax.models import load_model
 from robust_jax.problems import STOP, load_suite
-from robust_jax.runs import ByteProgress, RunDirectory, open_run
+from robust_jax.runs import RunDirectory, open_run
 from robust_jax.types import Capabilities, Model, ModelDefaults, Sampling, StreamingModel, Suite
 
 DEFAULT_SHOTS = 5
@@ -70,8 +69,8 @@ def open_session(options: Options, command: str) -> Iterator[Session[Options]]:
     suite = chosen_suite(options)
     source = reference_source(options, suite)
     # The proxy first: other processes keep the model that was loaded last, and embeddings are this process' own affair.
-    proxy = None if options.proxy is None else _load(options.proxy, options)
-    model = _load(options.model, options)
+    proxy = None if options.proxy is None else load_shown(options.proxy, options)
+    model = load_shown(options.model, options)
     embedder = proxy or model
     options = replace(options, **options.choices_for(model.capabilities))
     for name in options.needed_metrics:
@@ -103,18 +102,6 @@ def open_session(options: Options, command: str) -> Iterator[Session[Options]]:
         finally:
             if isinstance(model, StreamingModel):
                 print(f"{model.name}: {model.usage}", file=sys.stderr)
-
-
-def _load(name: str, options: LpdsOptions) -> Model:
-    with ByteProgress(f"loading {name}") as on_progress:
-        return load_model(
-            name,
-            dtype=options.dtype,
-            batch_size=options.batch_size,
-            mesh=options.mesh,
-            on_progress=on_progress,
-            server=options,
-        )
 
 
 def _first_given(*choices: int | None) -> int:

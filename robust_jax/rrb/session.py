@@ -7,13 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from robust_jax.errors import InputError
-from robust_jax.evaluation import Examiner
-from robust_jax.models import load_model
+from robust_jax.evaluation import Examiner, load_shown
 from robust_jax.rrb.exam import ProblemExam, ProblemQuestion
 from robust_jax.rrb.mocks import register_mocks
 from robust_jax.rrb.options import RrbOptions
 from robust_jax.rrb.problem_set import ProblemSet
-from robust_jax.runs import ByteProgress, Progress, RunDirectory, open_run
+from robust_jax.runs import Progress, RunDirectory, open_run
 from robust_jax.types import AttentiveModel, Model, Sample, Sampling, StreamingModel
 
 BLOCK = 128
@@ -67,15 +66,7 @@ def open_session(
             directory that holds something else.
     """
     register_mocks(problems)
-    with ByteProgress(f"loading {options.model}") as on_progress:
-        model = load_model(
-            options.model,
-            dtype=options.dtype,
-            batch_size=options.batch_size,
-            mesh=options.mesh,
-            on_progress=on_progress,
-            server=options,
-        )
+    model = load_shown(options.model, options)
     if needs_attention and not isinstance(model, AttentiveModel):
         raise InputError(f"--attention: {model.name} cannot tell: use a model that runs here, in one process")
     _ = model.capabilities  # A server is tried before anything is written.

@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 from robust_jax.errors import InputError
-from robust_jax.evaluation import Examiner
-from robust_jax.models import load_model, model_defaults, read_price
-from robust_jax.runs import ByteProgress, Progress, open_run, write_finished
+from robust_jax.evaluation import Examiner, load_shown
+from robust_jax.models import model_defaults, read_price
+from robust_jax.runs import Progress, open_run, write_finished
 from robust_jax.systematicity.exam import VariationExam, asked_variations, questions
 from robust_jax.systematicity.options import SystematicityOptions
 from robust_jax.systematicity.record import TASKS_FILE, as_lines, digest, record, write_tasks
@@ -64,15 +64,7 @@ def chosen_max_tokens(options: SystematicityOptions, defaults: ModelDefaults) ->
 
 def _load(options: SystematicityOptions) -> Model:
     """The model; a server is tried before anything is written."""
-    with ByteProgress(f"loading {options.model}") as on_progress:
-        model = load_model(
-            options.model,
-            dtype=options.dtype,
-            batch_size=options.batch_size,
-            mesh=options.mesh,
-            on_progress=on_progress,
-            server=options,
-        )
+    model = load_shown(options.model, options)
     if options.effort is not None and not model.capabilities.effort:
         raise InputError(f"{model.name} cannot be told how long to think: leave --effort out")
     return model

@@ -12,25 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from robust_jax.models import generation
-from robust_jax.models.config import DecoderConfig
 from robust_jax.models.decoder import Decoder
 from robust_jax.models.generation import Generator, Reply, shared_prefix, shared_prefix_slots
 from robust_jax.models.rope import LongRope, Rope
 from robust_jax.models.sampling import Draws, draw_kind, next_tokens
 from robust_jax.models.token_statistics import token_statistics
 from robust_jax.types import FeatureRequest, Sampling
+from tests.models.byte_model import BYTES
 
-CONFIG = DecoderConfig(
-    vocab_size=61,
-    hidden_size=32,
-    intermediate_size=48,
-    num_layers=2,
-    num_heads=4,
-    num_kv_heads=2,
-    head_dim=8,
-    tie_embeddings=True,
-    eos_token_ids=(7, 11, 13),
-)
+CONFIG = replace(BYTES, vocab_size=61, tie_embeddings=True, eos_token_ids=(7, 11, 13))
 DECODER = Decoder(CONFIG, key=jax.random.key(3))
 FEATURES = FeatureRequest(layers=(1, 2), statistics=True)
 

@@ -175,7 +175,7 @@ def test_one_variation_or_one_attempt_is_enough_for_the_metrics(folder: Path) ->
 
 
 def test_a_report_needs_no_model_and_changes_nothing(ideal_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("robust_jax.systematicity.run.load_model", None)
+    monkeypatch.setattr("robust_jax.systematicity.run.load_shown", None)
     monkeypatch.setattr("robust_jax.systematicity.exam.generate_task", None)
     before = (ideal_run / "results.json").read_bytes(), (ideal_run / "report.html").read_bytes()
     assert main(["report", str(ideal_run)]) == 0
