@@ -52,8 +52,7 @@ class Data:
     @property
     def digest(self) -> str:
         """The same for the same sets."""
-        names = [*TRAIN_SETS, VALIDATION, *EVALUATED]
-        return sha256(b"".join(_file(self.path, name).read_bytes() for name in names)).hexdigest()[:16]
+        return _digest(self.path)
 
 
 def make_data(options: DataOptions) -> dict[str, Any]:
@@ -82,7 +81,7 @@ def make_data(options: DataOptions) -> dict[str, Any]:
             write_problems(_file(options.out, name), problems)
         figure = bucket_figure({name: datasets.train[f"q_{name}"] for name in BUCKETS})
         write_files(options.out, figure_files(figure, as_svg(figure)))
-        results = data_results(searched, datasets)
+        results = {**data_results(searched, datasets), "seal": seal(options.out)}
         write_results(options.out / RESULTS_FILE, results)
     return results
 
@@ -95,16 +94,27 @@ def read_data(path: Path, *, run_python: bool = False) -> Data:
         run_python: whether a suite of Python functions may be run.
 
     Raises:
-        InputError: there are none, or their suite has changed since.
+        InputError: there are none, they are not what was written, or their suite has changed since.
     """
     settings = read_config(path)["fingerprint"]
     if settings.get("command") != COMMAND:
         raise InputError(f"{path} holds a run of {settings.get('command')!r}: give the directory of `{COMMAND}`")
-    read_results(path / RESULTS_FILE)  # Written last: without it the sets are not complete.
+    results = read_results(path / RESULTS_FILE)  # Written last: without it the sets are not complete.
+    if results.get("seal") != seal(path):
+        raise InputError(f"{path} is not as `robust-jax {COMMAND}` left it: run that again, into another --out")
     suite = suite_of(settings, run_python=run_python)
     if suite.digest != settings["suite_digest"]:
         raise InputError(f"the suite {settings['suite']} has changed since {path} was made: search and split it again")
     return Data(path, settings, suite)
+
+
+def seal(path: Path) -> str:
+    """What `results.json` keeps of the sets and of what they were made with, so that an edited file is noticed.
+
+    Raises:
+        InputError: a file is lost.
+    """
+    return sha256(f"{read_config(path)['fingerprint']} {_digest(path)}".encode()).hexdigest()[:16]
 
 
 def data_results(searched: Searched, datasets: Datasets) -> dict[str, Any]:
@@ -141,6 +151,16 @@ def _spread(problems: list[Problem]) -> dict[str, float]:
     values = [problem.difficulty for problem in problems if problem.difficulty is not None]
     names = ("least", "lower_quartile", "median", "upper_quartile", "largest")
     return dict(zip(names, np.quantile(values, [0, 0.25, 0.5, 0.75, 1]).tolist(), strict=True))
+
+
+def _digest(path: Path) -> str:
+    names = [*TRAIN_SETS, VALIDATION, *EVALUATED]
+    try:
+        return sha256(b"".join(_file(path, name).read_bytes() for name in names)).hexdigest()[:16]
+    except OSError as error:
+        raise InputError(
+            f"{error.filename} cannot be read ({error.strerror}): run `robust-jax {COMMAND}` again"
+        ) from None
 
 
 def _file(path: Path, name: str) -> Path:

@@ -14,7 +14,8 @@ from robust_jax.finetune.placement import Placement
 from robust_jax.finetune.step import put_together, take_apart
 from robust_jax.models.checkpoint import save_decoder
 from robust_jax.models.sources import open_checkpoint
-from robust_jax.runs import RESULTS_FILE, keeping, read_config, read_results
+from robust_jax.runs import RESULTS_FILE, intact, keeping, read_config, read_results
+from robust_jax.runs.directory import CONFIG_FILE
 
 
 def export(options: ExportOptions) -> Path:
@@ -51,10 +52,10 @@ def trained_with(run: Path) -> TrainOptions:
     Raises:
         InputError: the directory holds something else.
     """
-    record: dict[str, Any] = read_config(run)["config"]
-    if record.get("command") != "finetune run":
-        raise InputError(f"{run} holds a run of {record.get('command')!r}: give the directory of `finetune run`")
-    hints = get_type_hints(TrainOptions)
-    values = {name: record[name] for name in hints if name in record}
-    values["lora_targets"] = tuple(values["lora_targets"])
-    return TrainOptions(**{**values, "data": Path(values["data"]), "out": run})
+    with intact(run / CONFIG_FILE):
+        record: dict[str, Any] = read_config(run)["config"]
+        if record.get("command") != "finetune run":
+            raise InputError(f"{run} holds a run of {record.get('command')!r}: give the directory of `finetune run`")
+        values = {name: record[name] for name in get_type_hints(TrainOptions) if name in record}
+        values["lora_targets"] = tuple(values["lora_targets"])
+        return TrainOptions(**{**values, "data": Path(values["data"]), "out": run})

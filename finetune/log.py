@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
+from robust_jax.errors import InputError
 from robust_jax.runs import json_text, keeping, write_atomically
 
 LOG_FILE = "training.jsonl"
@@ -13,7 +14,11 @@ Line = dict[str, int | float]
 
 
 class TrainingLog:
-    """The log of one run directory; a resumed run goes on behind the step that it resumes from."""
+    """The log of one run directory; a resumed run goes on behind the step that it resumes from.
+
+    Raises:
+        InputError: what is there is no log.
+    """
 
     def __init__(self, run: Path, step: int) -> None:
         self.path = run / LOG_FILE
@@ -41,4 +46,10 @@ class TrainingLog:
 def _read(path: Path) -> list[Line]:
     if not path.exists():
         return []
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    try:
+        lines: list[Line] = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        if all(isinstance(line["step"], int) for line in lines):
+            return lines
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        pass
+    raise InputError(f"{path} is damaged: train again, into another --out")

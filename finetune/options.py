@@ -1,6 +1,5 @@
 """Options of the fine-tuning commands."""
 
-import math
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Literal
@@ -12,8 +11,13 @@ from robust_jax.finetune.lora import TARGETS
 from robust_jax.finetune.optimizer import ScheduleKind
 from robust_jax.finetune.splits import TRAIN_SETS, SplitBy, SplitOptions
 from robust_jax.runs import NEUTRAL, RunOptions, check_least, plain
-from robust_jax.runs.options import Plain
+from robust_jax.runs.options import Plain, flag
 from robust_jax.runs.tracking import TrackerKind
+
+LARGEST = 3.4e38
+"""About the largest number that float32 holds."""
+MOST_ROWS = 2**25
+"""A run is laid out before it begins, which takes memory for every row that it will see."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +75,8 @@ class ModelRunOptions(RunOptions):
         check_least("shots", self.shots, 0)
         if self.coordinator is not None:
             raise InputError("finetune works in one process, over all of its devices: leave out --coordinator")
+        if self.limit is not None:
+            raise InputError("finetune takes its sets whole: leave out --limit; `finetune data` has --evaluated")
         for name in ("data", "out"):
             if getattr(self, name) is None:
                 raise InputError(f"finetune needs --{name} DIR")
@@ -129,12 +135,16 @@ class TrainOptions(ModelRunOptions):
         for name in ("steps", "batch", "accumulation", "evaluate_every", "save_every"):
             check_least(name, getattr(self, name), 1)
         check_least("lora_rank", self.lora_rank, 0)
-        for name, most in (("rate", math.inf), ("clip", math.inf), ("lora_alpha", math.inf)):
-            if not 0 < getattr(self, name) < most:
-                raise InputError(f"--{name.replace('_', '-')} must be a finite number above 0")
+        if (rows := self.steps * self.batch * self.accumulation) > MOST_ROWS:
+            raise InputError(
+                f"--steps × --batch × --accumulation is {rows:,} rows, more than {MOST_ROWS:,}: take fewer"
+            )
+        for name in ("rate", "clip", "lora_alpha"):
+            if not 0 < getattr(self, name) < LARGEST:
+                raise InputError(f"{flag(name)} must be a number above 0 that float32 holds")
         for name in ("warm_up", "weight_decay"):
             if not 0 <= getattr(self, name) <= 1:
-                raise InputError(f"--{name.replace('_', '-')} must be a number from 0 to 1")
+                raise InputError(f"{flag(name)} must be a number from 0 to 1")
         if self.train not in TRAIN_SETS:
             raise InputError(f"--train {self.train}: the training sets are {', '.join(TRAIN_SETS)}")
         if self.lora_rank and not self.lora_targets:
@@ -168,7 +178,16 @@ class SweepOptions(TrainOptions):
         check_least("trials", self.trials, 1)
         for name in ("rates", "accumulations", "warm_ups", "weight_decays"):
             if not getattr(self, name):
-                raise InputError(f"--{name.replace('_', '-')} needs at least one value")
+                raise InputError(f"{flag(name)} needs at least one value")
+            for value in getattr(self, name):
+                self._check_choice(name, value)
+
+    def _check_choice(self, listed: str, value: float) -> None:
+        """Refuse a value that no training of the sweep could have, by the name of the option that lists it."""
+        try:
+            TrainOptions(**{**train_options(self), listed.removesuffix("s"): value})  # type: ignore[arg-type]
+        except InputError as error:
+            raise InputError(f"{flag(listed)}, {value:g}: {error}") from None
 
 
 @dataclass(frozen=True)

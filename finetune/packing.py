@@ -4,6 +4,7 @@ Micro-batches become arrays of a few shapes, so a whole training run is a few co
 fit; none sees another, and each counts its positions from 0, so a packed row is read as if it stood alone.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -23,6 +24,8 @@ LONGEST_LINE = 4
 """Lines are at most so many times as long as the longest row."""
 CHOICES = 32
 """So many lengths of lines are tried."""
+SAMPLED = 256
+"""The costs of a run are those of at most so many of its steps."""
 WORTH_COMPILING = 0.03
 """Another shape must save this share of a run's work, since it is compiled too."""
 SOFTMAX = 64
@@ -129,44 +132,61 @@ def common_shapes(
 ) -> list[Shape]:
     """Few shapes that make a run cheap, the cheapest first: one holds every step, each other is worth compiling.
 
-    Long lines waste less on padding, short ones less on attention between rows that do not see each other.
+    Long lines waste less on padding, short ones less on attention between rows that do not see each other. Costs are
+    those of some of the steps, spread evenly over the run; the shape that holds every step is measured on all of them.
 
     Args:
         rows: what the micro-batches are places in.
         steps: the micro-batches of each; those of a step share their shape.
         ways: what the lines split evenly over.
     """
-    choices = _shapes_that_fit(rows, steps, ways)
-    first = min((shape for shape, held in choices if held.all()), key=costs.total)
-    shapes, cost = [first], np.full(len(steps), costs.total(first))
+    lengths = [row.length for row in rows]
+    longest = max(lengths[place] for step in steps for batch in step for place in batch)
+    sample = steps[:: math.ceil(len(steps) / SAMPLED)]
+    choices = _shapes_that_fit(rows, lengths, sample, longest, ways)
+    first = min((shape for shape, held in choices if held.all() and shape.length >= longest), key=costs.total)
+    shapes, cost = [first], np.full(len(sample), costs.total(first))
     while True:
         cheaper = [np.where(held, np.minimum(cost, costs.total(shape)), cost) for shape, held in choices]
         best = min(range(len(choices)), key=lambda place: cheaper[place].sum())
         if cheaper[best].sum() > (1 - WORTH_COMPILING) * cost.sum():
-            return sorted(shapes, key=costs.total)
+            break
         shapes.append(choices[best][0])
         cost = cheaper[best]
+    needs = [_need(rows, lengths, step, first.length, ways) for step in steps]
+    lines, targets = (max(numbers) for numbers in zip(*needs, strict=True))
+    shapes[0] = Shape(lines, first.length, whole(targets, STEP))
+    return sorted(shapes, key=costs.total)
 
 
 def _shapes_that_fit(
-    rows: Sequence[Row], steps: Sequence[Sequence[Sequence[int]]], ways: int
+    rows: Sequence[Row], lengths: Sequence[int], steps: Sequence[Sequence[Sequence[int]]], longest: int, ways: int
 ) -> list[tuple[Shape, Bool[np.ndarray, " steps"]]]:
     """Shapes that leave no line of some step empty, and which steps each of them holds."""
-    lengths = [[[len(rows[place].tokens) for place in batch] for batch in step] for step in steps]
-    longest = np.array([max(max(batch) for batch in step) for step in lengths])
+    longest_of = np.array([max(lengths[place] for batch in step for place in batch) for step in steps])
     found = []
-    rooms = np.linspace(longest.min(), LONGEST_LINE * longest.max(), CHOICES)
+    rooms = np.linspace(longest_of.min(), LONGEST_LINE * longest, CHOICES)
     for room in sorted({whole(int(room), STEP) for room in rooms}):
-        fits = longest <= room
+        fits = longest_of <= room
         lines, targets = np.zeros(len(steps), int), 0
         for number in np.flatnonzero(fits).tolist():
-            for batch, of_batch in zip(steps[number], lengths[number], strict=True):
-                members = pack(of_batch, room)
-                lines[number] = max(lines[number], whole(len(members), ways))
-                targets = max(targets, *(sum(len(rows[batch[place]].reply) for place in line) for line in members))
+            lines[number], most = _need(rows, lengths, steps[number], room, ways)
+            targets = max(targets, most)
         for count in sorted(set(lines[fits].tolist())):
             found.append((Shape(count, room, whole(targets, STEP)), fits & (lines <= count)))
     return found
+
+
+def _need(
+    rows: Sequence[Row], lengths: Sequence[int], step: Sequence[Sequence[int]], room: int, ways: int
+) -> tuple[int, int]:
+    """How many lines of that room the micro-batches of a step take, and the most targets of a line."""
+    count = targets = 0
+    for batch in step:
+        lines = pack([lengths[place] for place in batch], room)
+        count = max(count, whole(len(lines), ways))
+        targets = max(targets, *(sum(len(rows[batch[place]].reply) for place in line) for line in lines))
+    return count, targets
 
 
 def packed(rows: Sequence[Row], shape: Shape) -> Batch:
@@ -174,11 +194,11 @@ def packed(rows: Sequence[Row], shape: Shape) -> Batch:
     tokens, positions, sequences = (np.zeros((shape.lines, shape.length), np.int32) for _ in range(3))
     places, targets = (np.zeros((shape.lines, shape.targets), np.int32) for _ in range(2))
     is_target = np.zeros((shape.lines, shape.targets), bool)
-    for line, members in enumerate(pack([len(row.tokens) for row in rows], shape.length)):
+    for line, members in enumerate(pack([row.length for row in rows], shape.length)):
         start = written = 0
         for number, place in enumerate(members, 1):
             row = rows[place]
-            end, reply = start + len(row.tokens), start + len(row.prompt)
+            end, reply = start + row.length, start + len(row.prompt)
             tokens[line, start:end] = row.tokens
             positions[line, start:end] = np.arange(end - start)
             sequences[line, start:end] = number
@@ -200,8 +220,12 @@ def step_batch(micro_batches: Sequence[Sequence[Row]], shapes: Sequence[Shape]) 
     """The micro-batches of a step, in the first of those shapes that holds them all."""
 
     def holds(shape: Shape, rows: Sequence[Row]) -> bool:
-        lengths = [len(row.tokens) for row in rows]
-        return max(lengths) <= shape.length and len(pack(lengths, shape.length)) <= shape.lines
+        lengths = [row.length for row in rows]
+        if max(lengths) > shape.length:
+            return False
+        lines = pack(lengths, shape.length)
+        targets = max(sum(len(rows[place].reply) for place in line) for line in lines)
+        return len(lines) <= shape.lines and targets <= shape.targets
 
     shape = next(shape for shape in shapes if all(holds(shape, rows) for rows in micro_batches))
     return stacked([packed(rows, shape) for rows in micro_batches])

@@ -22,6 +22,11 @@ class Row(NamedTuple):
     def tokens(self) -> tuple[int, ...]:
         return self.prompt + self.reply
 
+    @property
+    def length(self) -> int:
+        """Of `tokens`, without putting them together."""
+        return len(self.prompt) + len(self.reply)
+
 
 def make_rows(
     problems: Sequence[Problem],
@@ -51,8 +56,8 @@ def make_rows(
         Row(tuple(prompt), (*reply, stop))
         for prompt, reply in zip(tokenizer.encode_prompts(prompts), replies, strict=True)
     ]
-    longest = max(range(len(rows)), key=lambda place: len(rows[place].tokens))
-    if (length := len(rows[longest].tokens)) > config.max_positions:
+    longest = max(range(len(rows)), key=lambda place: rows[place].length)
+    if (length := rows[longest].length) > config.max_positions:
         raise InputError(
             f"template {problems[longest].template}: prompt and solution take {length} tokens, and the model's context "
             f"is {config.max_positions}: show fewer --shots"

@@ -16,7 +16,7 @@ from robust_jax.errors import InputError, RunError
 from robust_jax.finetune.accuracy import accuracy, evaluated_results
 from robust_jax.finetune.checkpoints import Checkpoints
 from robust_jax.finetune.data import EVALUATED, VALIDATION, Data, read_data
-from robust_jax.finetune.evaluation import ask, ask_all, is_searched_model, open_run, shots
+from robust_jax.finetune.evaluation import ask, ask_all, is_searched_model, max_tokens, open_run, shots
 from robust_jax.finetune.log import TrainingLog
 from robust_jax.finetune.lora import without_adapters
 from robust_jax.finetune.optimizer import adamw, learning_rate
@@ -137,12 +137,15 @@ def make_lesson(options: TrainOptions, data: Data, checkpoint: Checkpoint, ways:
     """The rows of a training set, their order, and the shapes of their micro-batches.
 
     Raises:
-        InputError: there is nothing to train on, or a sequence does not fit into the model's context.
+        InputError: there is nothing to train on, or a sequence does not fit into the model's context, or no reply does.
     """
     problems = data.problems(options.train)
     if not problems:
         raise InputError(f"the training set {options.train} in {data.path} is empty: split a longer search")
     rows = make_rows(problems, data.suite, shots(data, options), data.form, checkpoint.tokenizer, checkpoint.config)
+    room = checkpoint.config.max_positions - min(len(row.prompt) for row in rows)
+    if (most := max_tokens(data, options)) > room:
+        raise InputError(f"--max-tokens {most}: behind the shortest prompt the model's context has room for {room}")
     schedule = Schedule(rows, options.batch, options.accumulation, options.seed)
     steps = [schedule.micro_batches(step) for step in range(options.steps)]
     return Lesson(schedule, common_shapes(rows, steps, Costs.of(checkpoint.config), ways))
@@ -179,7 +182,7 @@ class Watch:
         self._options, self._rate, self._log = options, rate, log
         self._tracker, self._checkpoints = tracker, checkpoints
         self._tokens = (
-            options.batch * options.accumulation * float(np.mean([len(row.tokens) for row in lesson.schedule.rows]))
+            options.batch * options.accumulation * float(np.mean([row.length for row in lesson.schedule.rows]))
         )
         self._waiting: tuple[int, Report] | None = None
         self._since = 0.0

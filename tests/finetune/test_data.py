@@ -133,7 +133,7 @@ def test_a_damaged_line_is_named(data: Path, tmp_path: Path, line: str) -> None:
     file.write_text(file.read_text() + line + "\n")
     lines = len(file.read_text().splitlines())
     with pytest.raises(InputError, match=rf"test.jsonl, line {lines} is damaged"):
-        read_data(tmp_path / "sets").problems("test")
+        read_problems(file)
 
 
 def test_incomplete_sets_are_refused(data: Path, tmp_path: Path) -> None:
@@ -143,3 +143,27 @@ def test_incomplete_sets_are_refused(data: Path, tmp_path: Path) -> None:
         read_data(tmp_path / "sets")
     with pytest.raises(InputError, match="is no run directory"):
         read_data(tmp_path / "nowhere")
+
+
+def edit_config(sets: Path, change: Callable[[dict[str, object]], object]) -> None:
+    config = yaml.safe_load((sets / "config.yaml").read_text())
+    change(config["fingerprint"])
+    (sets / "config.yaml").write_text(yaml.safe_dump(config))
+
+
+@pytest.mark.parametrize(
+    ("damage", "complaint"),
+    [
+        (lambda sets: (sets / "test_low.jsonl").unlink(), r"test_low.jsonl cannot be read .* again"),
+        (lambda sets: (sets / "validation.jsonl").write_text(""), "is not as `robust-jax finetune data` left it"),
+        (lambda sets: (sets / "results.json").write_text("{}"), "is not as `robust-jax finetune data` left it"),
+        (lambda sets: edit_config(sets, lambda asked: asked.update(shots="x")), "is not as `robust-jax finetune data`"),
+        (lambda sets: edit_config(sets, lambda asked: asked.pop("shots")), "is not as `robust-jax finetune data`"),
+    ],
+)
+def test_edited_sets_are_refused(data: Path, tmp_path: Path, damage: Callable[[Path], None], complaint: str) -> None:
+    shutil.copytree(data, tmp_path / "sets")
+    read_data(tmp_path / "sets")
+    damage(tmp_path / "sets")
+    with pytest.raises(InputError, match=complaint):
+        read_data(tmp_path / "sets")

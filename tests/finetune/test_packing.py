@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from robust_jax.finetune.packing import Costs, Schedule, Shape, common_shapes, pack, packed, step_batch
+from robust_jax.finetune.packing import SAMPLED, Costs, Schedule, Shape, common_shapes, pack, packed, step_batch
 from tests.finetune.small import ROWS, one_shape, rows
 
 sizes = st.lists(st.tuples(st.integers(1, 30), st.integers(1, 30)), min_size=1, max_size=20)
@@ -93,6 +93,17 @@ def test_steps_take_the_cheapest_shape_that_holds_them(seed: int, ways: int, lon
     assert spent <= 1.000001 * alone * len(steps)
     if long == 0.03:
         assert spent < 0.8 * alone * len(steps), "steps without a long row are spared its lines"
+
+
+def test_a_step_that_costs_are_not_taken_from_fits_too() -> None:
+    learnt = rows(*[(12, 4)] * 40, (90, 4), (12, 60))
+    short, long, wordy = list(range(8)), [*range(6), 40], [*range(7), 41]
+    steps = [[short]] * (3 * SAMPLED)
+    steps[SAMPLED + 1], steps[2 * SAMPLED + 2] = [long], [wordy]
+    shapes = common_shapes(learnt, steps, Costs(1.0, 0.01, 0.5))
+    for group in (short, long, wordy):
+        batch = step_batch([[learnt[place] for place in group]], shapes)
+        assert batch.is_target.sum() == sum(len(learnt[place].reply) for place in group)
 
 
 def test_lines_are_short_where_attention_is_dear() -> None:

@@ -130,6 +130,20 @@ def test_two_processes_share_one_sweep(data: Path, tmp_path: Path) -> None:
     assert (tmp_path / "sweep" / trial_name(best_trials(study)[0].params) / "results.json").exists()
 
 
+@pytest.mark.parametrize(
+    ("listed", "value", "complaint"),
+    [
+        ("rates", float("nan"), "--rates, nan: --rate must be"),
+        ("accumulations", 0, "--accumulations, 0: --accumulation must be"),
+        ("warm_ups", 3.0, "--warm-ups, 3: --warm-up must be"),
+        ("weight_decays", -1.0, "--weight-decays, -1: --weight-decay must be"),
+    ],
+)
+def test_a_choice_that_no_training_could_have_is_refused(listed: str, value: float, complaint: str) -> None:
+    with pytest.raises(InputError, match=complaint):
+        SweepOptions(data=ROOT, out=ROOT, **{listed: (value,)})  # type: ignore[arg-type]
+
+
 def test_the_space_for_wandb_is_the_same() -> None:
     described = yaml.safe_load((ROOT / "experiments" / "sweeps" / "paper.yaml").read_text())
     defaults = SweepOptions(data=ROOT, out=ROOT)

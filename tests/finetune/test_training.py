@@ -18,6 +18,7 @@ from robust_jax.cli import main
 from robust_jax.errors import InputError, RunError
 from robust_jax.finetune import training
 from robust_jax.finetune.checkpoints import Checkpoints
+from robust_jax.finetune.data import seal
 from robust_jax.finetune.evaluation import evaluate
 from robust_jax.finetune.log import LOG_FILE
 from robust_jax.finetune.options import EvaluateOptions, TrainOptions
@@ -25,6 +26,7 @@ from robust_jax.finetune.placement import Placement
 from robust_jax.finetune.problem import read_problems, write_problems
 from robust_jax.finetune.training import TrainingBrokeDown, train
 from robust_jax.models.sources import open_checkpoint
+from robust_jax.runs import RESULTS_FILE, read_results, write_results
 
 ROOT = Path(__file__).parents[2]
 
@@ -92,6 +94,14 @@ def test_the_same_command_again_changes_nothing(whole: TrainOptions) -> None:
     assert (whole.out / "samples.jsonl").read_bytes() == samples
 
 
+def test_a_damaged_log_is_told(whole: TrainOptions, tmp_path: Path) -> None:
+    assert whole.out is not None
+    shutil.copytree(whole.out, tmp_path / "run")
+    (tmp_path / "run" / LOG_FILE).write_text('{"step": 1, "lo')
+    with pytest.raises(InputError, match=r"training\.jsonl is damaged"):
+        train(replace(whole, out=tmp_path / "run"))
+
+
 def test_before_training_the_searched_model_is_as_the_search_found_it(data: Path, tmp_path: Path) -> None:
     results = evaluate(EvaluateOptions(data=data, out=tmp_path / "before"))
     assert results["train"] == "before"
@@ -156,9 +166,12 @@ def test_a_loss_that_is_no_number_stops_the_run_and_leaves_the_last_good_checkpo
     [
         ({"train": "q_hard"}, "the training sets are"),
         ({"rate": 0.0}, "--rate"),
+        ({"rate": 1e300}, "--rate must be a number above 0 that float32 holds"),
         ({"warm_up": 1.5}, "--warm-up"),
         ({"batch": 0}, "--batch must be at least 1"),
         ({"lora_rank": 2, "lora_targets": ()}, "--lora-targets"),
+        ({"batch": 10**11}, "30,000,000,000,000 rows: take at most 33,554,432"),
+        ({"limit": 3}, "leave out --limit"),
         ({"coordinator": "auto"}, "--coordinator"),
         ({"out": None}, "--out"),
         ({"data": None}, "--data"),
@@ -170,13 +183,22 @@ def test_a_wrong_option_is_refused(tmp_path: Path, changes: dict[str, object], c
         TrainOptions(**{"data": tmp_path, "out": tmp_path, **changes})  # type: ignore[arg-type]
 
 
+def seal_again(sets: Path) -> None:
+    """As if these sets had been made like this."""
+    write_results(sets / RESULTS_FILE, {**read_results(sets / RESULTS_FILE), "seal": seal(sets)})
+
+
 def test_sets_that_do_not_fit_the_model_are_refused_before_anything_is_written(data: Path, tmp_path: Path) -> None:
     shutil.copytree(data, tmp_path / "sets")
     file = tmp_path / "sets" / "train" / "q_mid.jsonl"
+    with pytest.raises(InputError, match=r"--max-tokens 500: behind the shortest prompt .* has room for"):
+        train(options(tmp_path / "sets", tmp_path / "run", max_tokens=500))
     write_problems(file, [replace(problem, question=30 * problem.question) for problem in read_problems(file)])
+    seal_again(tmp_path / "sets")
     with pytest.raises(InputError, match=r"prompt and solution take \d+ tokens, and the model's context is 512"):
         train(options(tmp_path / "sets", tmp_path / "run"))
     file.write_text("")
+    seal_again(tmp_path / "sets")
     with pytest.raises(InputError, match=r"q_mid .* is empty"):
         train(options(tmp_path / "sets", tmp_path / "run"))
     assert not (tmp_path / "run").exists()
