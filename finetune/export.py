@@ -1,12 +1,15 @@
 """`finetune export`: a trained model as a Hugging Face checkpoint."""
 
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, get_type_hints
 
 import jax.numpy as jnp
 
-from robust_jax.errors import InputError
-from robust_jax.finetune.checkpoints import Checkpoints
+from robust_jax.errors import InputError, RunError
+from robust_jax.finetune.checkpoints import FULL_DISK, Checkpoints
 from robust_jax.finetune.lora import without_adapters
 from robust_jax.finetune.optimizer import adamw, learning_rate
 from robust_jax.finetune.options import ExportOptions, TrainOptions
@@ -14,7 +17,7 @@ from robust_jax.finetune.placement import Placement
 from robust_jax.finetune.step import put_together, take_apart
 from robust_jax.models.checkpoint import save_decoder
 from robust_jax.models.sources import open_checkpoint
-from robust_jax.runs import RESULTS_FILE, intact, keeping, read_config, read_results
+from robust_jax.runs import RESULTS_FILE, intact, read_config, read_results
 from robust_jax.runs.directory import CONFIG_FILE
 
 
@@ -28,7 +31,7 @@ def export(options: ExportOptions) -> Path:
     assert options.out is not None
     read_results(options.run / RESULTS_FILE)
     training = trained_with(options.run)
-    if options.out.exists() and any(options.out.iterdir()):
+    if options.out.exists() and not (options.out.is_dir() and not any(options.out.iterdir())):
         raise InputError(f"{options.out} is not empty: choose another --out")
     checkpoint = open_checkpoint(training.model)
     if checkpoint.digest != read_config(options.run)["fingerprint"]["model_digest"]:
@@ -40,10 +43,32 @@ def export(options: ExportOptions) -> Path:
         use = options.use or training.use
         state = checkpoints.restore(checkpoints.best if use == "best" else checkpoints.last, like)
     decoder = without_adapters(put_together(parts._replace(trained=state.trained)))
-    with keeping(options.out):
-        save_decoder(put_together(take_apart(decoder), jnp.dtype(options.dtype)), options.out)
-        checkpoint.tokenizer.save(options.out)
+    with _whole_or_not_at_all(options.out) as part:
+        save_decoder(put_together(take_apart(decoder), jnp.dtype(options.dtype)), part)
+        checkpoint.tokenizer.save(part)
     return options.out
+
+
+@contextmanager
+def _whole_or_not_at_all(directory: Path) -> Iterator[Path]:
+    """A folder to write in, which takes its place once everything is written and vanishes if that fails.
+
+    Raises:
+        RunError: the disk fails.
+    """
+    place = directory.resolve()
+    part = place.with_name(f".{place.name}.unfinished")
+    try:
+        shutil.rmtree(part, ignore_errors=True)
+        yield part
+        part.rename(place)
+    except BaseException as error:
+        shutil.rmtree(part, ignore_errors=True)
+        # Libraries below have exceptions of their own for a disk that fails.
+        if isinstance(error, OSError) or FULL_DISK.search(str(error)):
+            reason = str(error).splitlines()[0]
+            raise RunError(f"cannot write to {directory} ({reason}): free space or choose another --out") from error
+        raise
 
 
 def trained_with(run: Path) -> TrainOptions:

@@ -14,7 +14,7 @@ from robust_jax.finetune.splits import RANDOM, TRAIN_SETS
 from robust_jax.report.publishing import write_files
 from robust_jax.report.tables import Cell, Column, Table, as_markdown
 from robust_jax.report.wording import percent, points, share_span
-from robust_jax.runs import RESULTS_FILE, read_results, write_results
+from robust_jax.runs import RESULTS_FILE, intact, read_results, write_results
 
 TITLES = {TEST: "Test", "test_low": "Test low", "test_mid": "Test mid", "test_high": "Test high", BASE: "Base"}
 HYPER_PARAMETERS = {"rate": "η", "accumulation": "k", "warm_up": "α_warmup", "weight_decay": "λ"}
@@ -29,7 +29,7 @@ def make_tables(options: TableOptions) -> list[Table]:
         InputError: a directory holds no finished run of `finetune run` or `finetune evaluate`, runs are of different
             models or suites, or two runs are of one training set and one seed.
     """
-    rows = _rows([read_results(run / RESULTS_FILE) for run in options.runs])
+    rows = _rows([_read(run / RESULTS_FILE) for run in options.runs])
     tallies = {name: _tallies(of_name) for name, of_name in rows.items()}
     seed = min(int(run["settings"]["data_seed"]) for of_name in rows.values() for run in of_name)
     pooled_sets = {
@@ -118,11 +118,23 @@ def _by_set(
     return Table(title, columns, tuple(cells), note)
 
 
+def _read(file: Path) -> Mapping[str, Any]:
+    """The results of one run, of which everything is there that a table takes."""
+    run = read_results(file)
+    if run.get("kind") not in ("finetune run", "finetune evaluate"):
+        raise InputError(f"a run of {run.get('kind')!r} has no place in this table: give runs of finetune")
+    with intact(file):
+        _tallies([run])
+        texts, numbers = (run[name] for name in ("train", "model", "suite")), run["settings"]
+        if not (
+            all(isinstance(text, str) for text in texts) and isinstance(numbers["seed"] + numbers["data_seed"], int)
+        ):
+            raise TypeError("not what a run writes")
+    return run
+
+
 def _rows(runs: Sequence[Mapping[str, Any]]) -> dict[str, Row]:
     """Runs by training set, in the order of Table 6."""
-    for run in runs:
-        if run.get("kind") not in ("finetune run", "finetune evaluate"):
-            raise InputError(f"a run of {run.get('kind')!r} has no place in this table: give runs of finetune")
     if len(kinds := {(run["model"], run["suite"]) for run in runs if run["train"] in (BEFORE, *TRAIN_SETS)}) > 1:
         named = "; ".join(f"{model} on {suite}" for model, suite in sorted(kinds))
         raise InputError(f"the runs are not of one model on one suite: {named}")

@@ -1,6 +1,9 @@
 """A trained model as transformers reads it."""
 
 import json
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import jax.numpy as jnp
@@ -9,7 +12,7 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from robust_jax.errors import InputError
+from robust_jax.errors import InputError, RunError
 from robust_jax.finetune.export import export
 from robust_jax.finetune.options import ExportOptions
 from robust_jax.finetune.training import train
@@ -39,8 +42,23 @@ def test_transformers_gives_the_same_logits(data: Path, tmp_path: Path, rank: in
     rounded = tmp_path / "rounded"
     export(ExportOptions(run=run, out=rounded, dtype="bfloat16"))
     assert json.loads((rounded / "config.json").read_text())["dtype"] == "bfloat16"
-    with pytest.raises(InputError, match="not empty"):
-        export(ExportOptions(run=run, out=out))
+    for taken in (out, out / "config.json"):
+        with pytest.raises(InputError, match="not empty"):
+            export(ExportOptions(run=run, out=taken))
+    with a_small_disk(), pytest.raises(RunError, match=r"cannot write to .* free space or choose another --out"):
+        export(ExportOptions(run=run, out=tmp_path / "never"))
+    assert {path.name for path in tmp_path.iterdir()} == {"run", "exported", "rounded"}
+
+
+@contextmanager
+def a_small_disk() -> Iterator[None]:
+    """No file can become as large as the weights."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def test_what_is_no_training_is_refused(data: Path, tmp_path: Path) -> None:

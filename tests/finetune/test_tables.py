@@ -59,6 +59,12 @@ def test_runs_that_do_not_belong_together_are_refused(
         make_tables(TableOptions(runs=runs))
 
 
+@pytest.mark.parametrize("changes", [{"sets": {}}, {"sets": 3}, {"settings": {"seed": 0}}, {"model": None}])
+def test_damaged_results_are_told(tmp_path: Path, changes: dict[str, object]) -> None:
+    with pytest.raises(InputError, match=r"results\.json is damaged"):
+        make_tables(TableOptions(runs=(kept(tmp_path, "q_low", 0, 5, **changes),)))
+
+
 def test_intervals_are_over_templates_and_weigh_answers() -> None:
     counted = {"a": (10, 10, 0), "b": (30, 0, 0), "c": (20, 10, 5)}
     interval = share_right(counted, 0, "test")
