@@ -136,9 +136,7 @@ class TrainOptions(ModelRunOptions):
             check_least(name, getattr(self, name), 1)
         check_least("lora_rank", self.lora_rank, 0)
         if (rows := self.steps * self.batch * self.accumulation) > MOST_ROWS:
-            raise InputError(
-                f"--steps × --batch × --accumulation is {rows:,} rows, more than {MOST_ROWS:,}: take fewer"
-            )
+            raise InputError(f"--steps × --batch × --accumulation is {rows:,} rows: take at most {MOST_ROWS:,}")
         for name in ("rate", "clip", "lora_alpha"):
             if not 0 < getattr(self, name) < LARGEST:
                 raise InputError(f"{flag(name)} must be a number above 0 that float32 holds")
