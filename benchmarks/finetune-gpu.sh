@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Training on a GPU in under six minutes: the fine-tuning tests, all weights of a model of 3 billion parameters, and
-# adapters on one of 8 billion, with random weights. Run it in the repository's root, after or before benchmarks/gpu.sh,
-# whose environment it uses.
+# adapters on one of 8 billion, with random weights. Run it in the repository's root after benchmarks/gpu.sh, whose
+# environment it uses, or with PYTHON set to a Python that has robust-jax and finds the GPU.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

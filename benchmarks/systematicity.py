@@ -8,7 +8,7 @@ solver's time is part of it. (That of programs runs while a draft is made, to te
 Families take turns, a hundred tasks at a time: a busy machine is busy for all of them.
 """
 
-import sys
+import argparse
 import time
 from collections import defaultdict
 from collections.abc import Callable
@@ -64,4 +64,6 @@ def main(names: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:] or list(FAMILIES))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("families", nargs="*", choices=[*FAMILIES, []], metavar="FAMILY")
+    main(parser.parse_args().families or list(FAMILIES))

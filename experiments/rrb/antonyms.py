@@ -3,7 +3,7 @@
 python experiments/rrb/antonyms.py /usr/share/wordnet robust_jax/rrb/antonyms.tsv
 """
 
-import sys
+import argparse
 from collections import defaultdict
 from pathlib import Path
 
@@ -54,4 +54,8 @@ def main(wordnet: Path, out: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, help="of WordNet's data files")
+    parser.add_argument("out", type=Path, help="the table")
+    given = parser.parse_args()
+    main(given.folder, given.out)

@@ -57,6 +57,7 @@ def transform(options: TransformOptions) -> None:
         sys.stdout.writelines(lines)
         return
     try:
+        options.out.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(options.out, "".join(lines).encode())
     except OSError as error:
         raise InputError(f"{options.out} cannot be written ({error.strerror}): choose another --out") from None

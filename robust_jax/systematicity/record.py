@@ -71,12 +71,13 @@ def digest(lines: str) -> str:
 
 
 def write_tasks(path: Path, lines: str) -> None:
-    """Write the file, whole or not at all.
+    """Write the file, whole or not at all; its folder is made.
 
     Raises:
         RunError: the disk fails.
     """
     with keeping(path.parent):
+        path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, lines.encode())
 
 
