@@ -180,7 +180,7 @@ class SweepOptions(TrainOptions):
             for value in getattr(self, name):
                 self._check_choice(name, value)
 
-    def _check_choice(self, listed: str, value: float) -> None:
+    def _check_choice(self, listed: str, value: float | int) -> None:
         """Refuse a value that no training of the sweep could have, by the name of the option that lists it."""
         try:
             TrainOptions(**{**train_options(self), listed.removesuffix("s"): value})  # type: ignore[arg-type]
