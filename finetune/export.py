@@ -31,7 +31,7 @@ def export(options: ExportOptions) -> Path:
     assert options.out is not None
     read_results(options.run / RESULTS_FILE)
     training = trained_with(options.run)
-    if options.out.exists() and not (options.out.is_dir() and not any(options.out.iterdir())):
+    if options.out.exists() and (not options.out.is_dir() or any(options.out.iterdir())):
         raise InputError(f"{options.out} is not empty: choose another --out")
     checkpoint = open_checkpoint(training.model)
     if checkpoint.digest != read_config(options.run)["fingerprint"]["model_digest"]:

@@ -97,6 +97,7 @@ def attend(
     by_row = rearrange(queries * width**-0.5, "B T (K G) H -> B K (G T) H", K=kv_heads)
     scores = jnp.einsum("BKXH,BKHS->BKXS", by_row, own.keys, preferred_element_type=jnp.float32)
     scores = jnp.where(jnp.tile(seen.own, (1, groups, 1))[:, None], scores, -jnp.inf)
+    # A softmax is the same whatever is taken off its scores: the gradient need not pass through it.
     largest = jax.lax.stop_gradient(jnp.max(scores, axis=-1, keepdims=True))
     if prefix is None:
         weights = jnp.exp(scores - largest)
